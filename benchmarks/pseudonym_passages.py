@@ -28,6 +28,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -55,6 +56,7 @@ FIGURES = (
 )  # fmt: skip
 _TAG = re.compile(r"\[?[A-Z][A-Z_]+_\d+\]?")
 _WORD = re.compile(r"[^\W\d_]+")
+_SUPPORTED = sorted(phonenumbers.SUPPORTED_REGIONS)
 _YEAR = re.compile(r"(?<![\w.,/+-])(?:1[89]|20)[0-9]{2}(?![\w/]|[.,]\d)|(?<=[/.\-])(?:19|20)[0-9]{2}\b|\b(?:19|20)[0-9]{2}(?=-)")
 _NUMBER = re.compile(r"\d{6,}")
 _FUNCTION = frozenset("a an the of and in on at to for with by or from as his her their our my your its is was".split())
@@ -85,7 +87,7 @@ def list_cases(row: dict[str, Any], edits: Sequence[Edit], kb: KnowledgeBase) ->
         if _TAG.search(new):
             yield "tags", old, new
             continue
-        if family not in _NO_NAMES and _is_ordinary(old, people, kb) and not _is_ordinary(new, set(), kb, new=True):
+        if family not in _NO_NAMES and _is_ordinary(old, people, kb) and not _is_ordinary(new, set(), kb, new=True, old=old):
             if old.islower():
                 yield "words", old, new
             elif _is_first_word(text, edit.start) and " " not in old:
@@ -114,13 +116,13 @@ def list_cases(row: dict[str, Any], edits: Sequence[Edit], kb: KnowledgeBase) ->
                     yield "genders", name, edit.replacement
 
 
-def _is_ordinary(text: str, people: set[str], kb: KnowledgeBase, *, new: bool = False) -> bool:
+def _is_ordinary(text: str, people: set[str], kb: KnowledgeBase, *, new: bool = False, old: str = "") -> bool:
     """Whether all words of a text are ordinary ones: of an original also those that are in no list of names.
 
     Of a ``new`` text only those of the list, and peoples, languages and occupations.
     """
     words = _WORD.findall(text)
-    ordinary = read_ordinary_words() | _FUNCTION
+    ordinary = read_ordinary_words() | _FUNCTION | (_read_substitutes() if new else frozenset())
     ends = (" ".join(words[i:]) for i in range(len(words)))
     if new and any(kb.find(form, _ATTRIBUTES) for end in ends for form in (end, end.rstrip("s"))):
         return True
@@ -130,9 +132,17 @@ def _is_ordinary(text: str, people: set[str], kb: KnowledgeBase, *, new: bool = 
     def is_ordinary_word(word: str) -> bool:
         if any(name in normalize_surface(word) for name in people):
             return False
-        return word.lower() in ordinary or (not new and not kb.name_facts(word) and not kb.find(word, PLACES))
+        return word.lower() in ordinary or word in old or (not new and not kb.name_facts(word) and not kb.find(word, PLACES))
 
-    return bool(words) and all(map(is_ordinary_word, words)) and len(max(words, key=len)) > 2
+    return bool(words) and len(max(words, key=len)) > 2 and all(map(is_ordinary_word, words))
+
+
+@cache
+def _read_substitutes() -> frozenset[str]:
+    """Return the ordinary words that stand for others, in either number."""
+    tables = read_toml("ordinary.toml")
+    words = _WORD.findall(" ".join((*tables["lists"], *tables["general"].values())))
+    return frozenset(form for word in words for form in (word, f"{word}s", f"{word}es"))
 
 
 def _is_first_word(text: str, start: int) -> bool:
@@ -242,8 +252,16 @@ def _is_reserved(text: str, reserved: dict[str, list[str]]) -> bool:
     patterns = [p for rows in reserved.values() for p in rows]
     if any(re.search(re.sub("x", r"\\d", p) + r"\Z", digits) for p in patterns):
         return True
-    codes = _find_phone_countries(text) if text.startswith("+") else set()
-    return bool(codes) and codes.isdisjoint({*reserved, "US", "CA"})
+    codes = _find_phone_countries(text) if text.startswith("+") else set(filter(partial(_is_valid, text), _SUPPORTED))
+    reserving = {*reserved, "US", "CA"}
+    return codes.isdisjoint(reserving) if text.startswith("+") else not codes or not codes <= reserving
+
+
+def _is_valid(text: str, region: str) -> bool:
+    try:
+        return phonenumbers.is_valid_number(phonenumbers.parse(text, region))
+    except phonenumbers.NumberParseException:
+        return False
 
 
 def main() -> None:

@@ -48,6 +48,7 @@ NEIGHBOURS = {
     ("schema", "registry"),
     ("schema", "protocol"),  # and of the operators' options
     ("cli", "server"),  # the command that starts it
+    ("replace", "detection"),  # what the detectors know to be an ordinary word gets no name
     ("restoration", "replace"),  # restoring reads what the encrypt operator wrote
 }
 UPWARD = {

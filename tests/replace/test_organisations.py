@@ -3,6 +3,7 @@
 import re
 from itertools import pairwise
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
@@ -52,7 +53,8 @@ def test_legal_form_and_shape_stay(words, form):
 
 
 def test_short_forms_follow_a_name_that_is_known_by_all_of_it_only():
-    long, _, short = play("{Southern Company|ORGANIZATION} / {Southern Co.|ORGANIZATION}").partition(" / ")
+    text = "{Southern Company|ORGANIZATION} / {Southern Co.|ORGANIZATION}"
+    long, _, short = play(text, {"organisations": "known"}).partition(" / ")
     assert kb().find(long.removesuffix(" Company"), ("company",)) and short == long.replace("Company", "Co.")
 
 
@@ -98,6 +100,40 @@ def test_families_are_one_in_names_and_companies():
     out = play("{Anna Brandt|PERSON} owns {Brandt & Sons|ORGANIZATION}, the {Brandt Foundation|ORGANIZATION}.")
     match = re.fullmatch(r"\w+ (?P<f>[\w'-]+) owns (?P=f) & Sons, the (?P=f) Foundation\.", out)
     assert match and match["f"] != "Brandt", out
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+@pytest.mark.parametrize("name", COMPANIES[::40])
+def test_no_real_firm_unless_it_is_asked_for(name, key):
+    for text in (f"{{{name}|ORGANIZATION}}", f"{{{name} Group|ORGANIZATION}}", f"{{{name} & Sons|ORGANIZATION}}"):
+        out = play(text, key=key)
+        words = out.split()
+        for end in range(1, len(words) + 1):
+            known = kb().find(" ".join(words[:end]), ("company", "bank"))
+            assert not known or all(w in f"{name} Group & Sons".split() for w in words[:end]), out
+
+
+TRADES = ("Print", "Textiles", "Roofing", "Construction", "Metallbau", "Seguros", "Ceramiche", "Bygg", "Bakkerij")
+
+
+@pytest.mark.parametrize("key", [KEY, OTHER])
+@pytest.mark.parametrize("trade", TRADES)
+def test_trade_and_legal_form_stay(trade, key):
+    for name, form in ((f"Zentrix {trade}", "Ltd"), (f"{trade} Velmar", "S.L."), (f"Quorum {trade}", "S.r.l.")):
+        out = company(f"{name} {form}", key=key)
+        assert trade in out.split() and out.endswith(f" {form}") and not {"Zentrix", "Velmar", "Quorum"} & {*out.split()}
+
+
+def test_a_name_of_trades_alone_and_a_family_called_like_one_do_not_stay():
+    assert company("Copper Ltd") != "Copper Ltd" and company("Stone Books") != "Stone Books"
+    assert "Stone" not in company("Stone & Sons") and "Print" not in company("Print Express Ltd")
+
+
+def test_a_people_in_a_name_moves_its_towns():
+    out = play("In {Lyon|CITY} the {French Zentrix Board|ORGANIZATION} met.")
+    city, people = re.fullmatch(r"In (.+) the (\w+) \w+ Board met\.", out).groups()
+    country = kb().find(people, ("nationality",))[0].country
+    assert country != "FR" and kb().find(city, ("city",), country)
 
 
 def test_reading_a_name():

@@ -18,12 +18,11 @@ from functools import lru_cache, partial
 
 from allonym.kb import Item, KnowledgeBase
 from allonym.protocol import Wanted
-from allonym.replace.cast import Cast, Renderer
-from allonym.replace.cast import find_plain_words as split_words
-from allonym.replace.place_map import PlaceMap, find_country, open_place_map
+from allonym.replace.cast import Cast, Renderer, find_plain_words
+from allonym.replace.place_map import NOUN_BEHIND, PlaceMap, find_country, is_language, open_place_map
 from allonym.replace.places import is_large_place, render_place
 from allonym.replace.tables import read_toml, read_word_set
-from allonym.replace.wording import match_capitals
+from allonym.replace.wording import list_noun_singulars, match_capitals, pluralise_noun
 from allonym.text.names import normalize_surface
 
 _KINDS = {
@@ -42,14 +41,6 @@ _KINDS = {
 }
 _WITH_PLACES = frozenset({"EVENT", "AWARD", "LAW"})
 _HYPHEN = re.compile(r"(\s+|-)")
-_SPOKEN = re.compile(
-    r"(?i)\b(?:sp(?:ea|o)k(?:e|en|s|ing)?|teach(?:es|ing)?|taught|learn(?:s|ed|t|ing)?|stud(?:y|ies|ied|ying)"
-    r"|understands?|fluent\s+in|translated?\s+(?:in)?to)\s+\Z"
-)
-_NOUN_BEHIND = re.compile(
-    r"\s+(?!(?:and|or|but|with|to|at|in|as|for|from|of|by|on|who|whom|whose|that|when|while|because|is|was|are|were|has"
-    r"|have|had|do|does|did|will|would|can|could|may|might|must|should)\b)[^\W\d_]"
-)
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 _ARTICLE_BEFORE = re.compile(r"\b(?:the|an?)\s+\Z", re.IGNORECASE)
 _GENDERED = ("man", "ess", "wife", "boy", "girl", "maid", "master")
@@ -76,7 +67,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         if not label:
             continue
         may_be_nationality = "nationality" in _KINDS[label]
-        label = "LANGUAGE" if may_be_nationality and _is_language(places, target) else label
+        label = "LANGUAGE" if may_be_nationality and is_language(places.cast, target) else label
         forms = _find_noun_forms(places, target) if may_be_nationality else {}
         render = out[target.entity.key] = partial(_render_attribute, places, label, forms)
         for surface in target.surfaces:
@@ -84,15 +75,6 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         if may_be_nationality:
             cast.alternatives[target.entity.key] = partial(_render_unused_nationality, places, forms)
     return out
-
-
-def _is_language(places: PlaceMap, target: Wanted) -> bool:
-    """Whether what was taken for a nationality is a language wherever it stands: she teaches Dutch."""
-    if places.language != "en" or not all(places.kb.find(s, ("language",)) for s in target.surfaces[:1]):
-        return False
-    text = places.cast.text
-    places_of_text = ((span.start, span.end) for span in target.entity.spans)
-    return all(_SPOKEN.search(text, max(0, a - 24), a) and not _NOUN_BEHIND.match(text, b) for a, b in places_of_text)
 
 
 def _find_noun_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
@@ -104,7 +86,7 @@ def _find_noun_forms(places: PlaceMap, target: Wanted) -> dict[str, str]:
     for span, surface in zip(target.entity.spans, target.surfaces, strict=True):
         inside = _split_article(surface)[0]
         article = inside or "".join(_ARTICLE_BEFORE.findall(text, max(0, span.start - 5), span.start))
-        noun = article and (inside or not _NOUN_BEHIND.match(text, span.end))
+        noun = article and (inside or not NOUN_BEHIND.match(text, span.end))
         form = ("plural" if article.strip().lower() == "the" else "noun") if noun else ""
         out[surface] = form if out.get(surface, form) == form else ""
     return out
@@ -115,7 +97,7 @@ def _render_attribute(places: PlaceMap, label: str, forms: dict[str, str], surfa
     article, core = _split_article(surface) if has_article else ("", surface)
     if not core.strip():
         return None
-    choose = {"OCCUPATION": _choose_occupation, "LANGUAGE": _choose_language}.get(label)
+    choose = {"OCCUPATION": choose_occupation, "LANGUAGE": _choose_language}.get(label)
     new = choose(places, core) if choose else _choose_attribute(places, label, core, forms.get(surface, ""))
     return article + new if new is not None else None
 
@@ -198,21 +180,24 @@ def _list_main_languages(kb: KnowledgeBase) -> tuple[Item, ...]:
 
 
 def _choose_language(places: PlaceMap, surface: str) -> str | None:
+    """Return the language that replaces another: one that is spoken where its country goes, else any large one."""
     kb = places.kb
     items = kb.find(surface, ("language",), "", places.language)
     if not items:
-        return None
+        if surface.islower():
+            return None
+        other = places.assign_item("language", normalize_surface(surface), [_list_main_languages(kb)])
+        return None if other is None else match_capitals(kb.label(other, places.language), surface)
     item = items[0]
-    home = _find_language_country(places, item)
-    to = places.choose_country(home) if home else None
-    country = find_country(kb, to) if to else None
-    spoken = kb.related(country, "language")[:1] if country is not None else ()
+    home, index = _find_language_country(places, item)
+    to = places.get_target_country(home)
+    country = find_country(kb, to)
+    spoken = kb.related(country, "language") if country is not None else ()
+    spoken = spoken[index:]
     if spoken and " " in spoken[0].label:  # Norwegian Bokmål
         spoken = kb.find(spoken[0].label.partition(" ")[0], ("language",))[:1] or spoken
-    if spoken == (item,):
-        return None  # it is spoken there too: nothing else would be true
     pools = [[i for i in pool if i.id != item.id] for pool in (spoken, _list_main_languages(kb))]
-    other = places.assign_item("language", f"{item.label}>{to or ''}", pools)
+    other = places.assign_item("language", f"{item.label}>{to}", pools)
     if other is None:
         return None
     language, bare = places.language, normalize_surface(surface)
@@ -223,23 +208,32 @@ def _choose_language(places: PlaceMap, surface: str) -> str | None:
     return match_capitals(kb.label(other, language), surface)
 
 
-def _find_language_country(places: PlaceMap, item: Item) -> str:
-    """Return the country of a language: one of the document, else the one with its name, else the largest."""
+def _find_language_country(places: PlaceMap, item: Item) -> tuple[str, int]:
+    """Return the country of a language, and its place among the languages there.
+
+    That is one that the document speaks of, else the one with the language's name, else the largest that speaks it.
+    """
     spoken = [c for c in places.kb.inverse(item, "language") if c.kind == "country"]
-    first = [c for c in spoken if places.kb.related(c, "language")[:1] == (item,)]
-    for code in (places.main, *sorted(places.present)):
-        if any(c.country == code for c in first):
-            return code
+    ranks = {c.country: places.kb.related(c, "language").index(item) for c in spoken}
+    near = [code for code in (places.main, *sorted(places.replaced), *sorted(places.present)) if code in ranks]
+    if near:
+        code = min(near, key=lambda code: ranks[code])
+        names = {find_plain_words(i.label)[0] for i in places.kb.pool("nationality", country=code)}
+        named = [i for i in places.kb.related(find_country(places.kb, code), "language") if i in {*places.spoken, item}]
+        named.sort(key=lambda i: find_plain_words(i.label)[0] not in names)  # Filipino before English
+        return code, named.index(item)
     nationality = _find_nationality(places, item.label)
     if nationality is not None:
-        return nationality.country
-    return next((c.country for c in (*first, *spoken)), "")
+        return nationality.country, 0
+    code = next((code for code, rank in ranks.items() if not rank), next(iter(ranks), ""))
+    return code, 0
 
 
 # Occupations
 
 
-def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
+def choose_occupation(places: PlaceMap, surface: str) -> str | None:
+    """Return another occupation of the same trade and level; None where the knowledge base has none."""
     words = surface.split()
     low = [normalize_surface(w) for w in words]
     chief = _choose_chief_office(places, surface, words, low)
@@ -253,15 +247,15 @@ def _choose_occupation(places: PlaceMap, surface: str) -> str | None:
         item, plural = _find_item_and_is_plural(places, core, ("occupation", "title"))
         if item is None:
             continue
-        old = set(split_words(item.label))  # another teacher says too much of a teacher
-        pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(split_words(o.label))]
+        old = set(find_plain_words(item.label))  # another teacher says too much of a teacher
+        pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(find_plain_words(o.label))]
         pools = [[o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)], pool]
         # The finance director and the director are two.
         other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
         if other is None:
             return None
         label = places.kb.label(other, places.language)
-        label = _pluralise_noun(label) if plural else label
+        label = pluralise_noun(label) if plural else label
         if core[:1].isupper() and not core.isupper():
             words_to_capitalise = label.split(" ") if core.istitle() else [label]
             label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
@@ -310,14 +304,14 @@ def _choose_similar_item(places: PlaceMap, item: Item, surface: str, plural: boo
     kb = places.kb
     if item.kind == "nationality" and item.country:
         new = choose_nationality(places, item, surface[:-1] if plural else surface, form)
-        return _pluralise_noun(new) if plural and new is not None else new
+        return pluralise_noun(new) if plural and new is not None else new
     industry = [o for o in kb.pool(item.kind, industry=item.industry) if o.id != item.id] if item.industry else []
     other = places.assign_item(item.kind, item.label, [kb.siblings(item), industry])
     if other is None:
         return None
     language, form = places.find_nationality_form(item, surface)
     text = kb.labels(other).get((language, form)) or kb.label(other, places.language)
-    return match_capitals(_pluralise_noun(text) if plural and form != "plural" else text, surface)
+    return match_capitals(pluralise_noun(text) if plural and form != "plural" else text, surface)
 
 
 def _replace_compound_parts(places: PlaceMap, surface: str) -> str | None:
@@ -368,32 +362,8 @@ def _replace_places(places: PlaceMap, surface: str) -> str | None:
 
 def _find_item_and_is_plural(places: PlaceMap, text: str, kinds: Sequence[str]) -> tuple[Item | None, bool]:
     """Return the thing that a text names, and whether the text is a plural that the knowledge base does not have."""
-    for form, plural in ((text, False), *((singular, True) for singular in _list_singulars(text))):
+    for form, plural in ((text, False), *((singular, True) for singular in list_noun_singulars(text))):
         items = places.kb.find(form, kinds, "", places.language)
         if items:
             return min(items, key=lambda i: (kinds.index(i.kind), i.label != form)), plural
     return None, False
-
-
-def _list_singulars(text: str) -> tuple[str, ...]:
-    low = text.lower()
-    if low.endswith("men"):
-        return (text[:-3] + "man",)
-    if low.endswith("ies"):
-        return (text[:-3] + "y", text[:-1])
-    if low.endswith("es"):
-        return (text[:-1], text[:-2])
-    return (text[:-1],) if low.endswith("s") and len(text) > 3 else ()
-
-
-def _pluralise_noun(text: str) -> str:
-    """Return the plural of an English noun, by its last word, or by the one before ``of``."""
-    head, separator, rest = text.partition(" of ")
-    low = head.lower()
-    if low.endswith("man") and not low.endswith(("human", "german", "roman", "ottoman")):
-        head = head[:-3] + "men"
-    elif low.endswith("y") and low[-2:-1] not in ("a", "e", "i", "o", "u"):
-        head = head[:-1] + "ies"
-    else:
-        head += "es" if low.endswith(("s", "x", "ch", "sh", "z")) else "s"
-    return head + separator + rest

@@ -17,6 +17,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
@@ -104,7 +105,8 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     """
     out: dict[str, Renderer] = {}
     anchors = _Anchors(cast, targets)
-    older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces])
+    days = _make_mover(cast, targets[0], 0).days if targets else 0
+    older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces], days)
     move_age = partial(_move_age, years=older)
     for target in targets:
         lineage = cast.get_lineage(target)
@@ -123,22 +125,33 @@ class _Anchors:
     """The dates of a document that name a year or a month, by which the others are read."""
 
     def __init__(self, cast: Cast, targets: Sequence[Wanted]) -> None:
-        self._dates: list[tuple[int, ReadDate]] = []
+        self._years: list[tuple[int, int]] = []
+        self._months: list[tuple[int, int]] = []
         for target in targets:
             order = _get_order(cast, target)
-            for span, surface in zip(target.entity.spans, target.surfaces, strict=True):
+            is_birth = "DATE_OF_BIRTH" in cast.get_lineage(target)
+            for span, surface in zip(target.entity.spans, () if is_birth else target.surfaces, strict=not is_birth):
                 lead = _LEAD.match(surface)
                 written = read_date(surface[lead.end() if lead else 0 :], order, cast.setting.policy.language)
-                if written is not None and "DATE_OF_BIRTH" not in cast.get_lineage(target):
-                    self._dates.append((span.start, written))
+                if written is not None and written.year is not None:
+                    self._years.append((span.start, written.year))
+                if written is not None and written.month is not None:
+                    self._months.append((span.start, written.month))
+        self._years.sort()
+        self._months.sort()
 
     def find_year_and_month(self, target: Wanted) -> dict[str, int]:
         """Return the year and the month of the dates nearest to a target that name one."""
         start = target.entity.spans[0].start
-        nearest = sorted(self._dates, key=lambda pair: (abs(pair[0] - start), pair[0]))
-        year = next((written.year for _, written in nearest if written.year is not None), 2001)
-        month = next((written.month for _, written in nearest if written.month is not None), 1)
+        year, month = _find_nearest(self._years, start, 2001), _find_nearest(self._months, start, 1)
         return {"usual_year": year, "usual_month": month}
+
+
+def _find_nearest(values: Sequence[tuple[int, int]], place: int, default: int) -> int:
+    """Return of values with their places, sorted, the one nearest to a place; of two the one before it."""
+    i = bisect_left(values, (place, 0))
+    near = values[max(0, i - 1) : i + 1]
+    return min(near, key=lambda value: (abs(value[0] - place), value[0]))[1] if near else default
 
 
 def _render_time(mover: _Mover, text: str) -> str | None:
@@ -149,16 +162,18 @@ def _render_time(mover: _Mover, text: str) -> str | None:
     return text if pseudonym.is_permitted_time(text) else None
 
 
-def draw_age_shift(cast: Cast, ages: Sequence[str]) -> int:
+def draw_age_shift(cast: Cast, ages: Sequence[str], days: int = 0) -> int:
     """Return the years by which the document's ages move: -2 to 2, never 0, upward where an age would fall below one.
 
-    Where no subject's documents must agree, another number of years is taken if an age in words would become a word
+    Where other dates move by ``days``, ages move against them, so that dates of birth move by more: otherwise the two
+    could cancel out. Where no subject's documents must agree, another number of years is taken if an age in words would become a word
     that occurs in the document.
     """
     first = draw_nonzero_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS, "years")
     texts = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
     numbers = [_read_age(text) for text in texts]
     spoken = [_read_age(text) for text in texts if not text.isdigit()]
+    first = -first if first * days > 0 else first
     sign = first // abs(first)
     shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
     shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]

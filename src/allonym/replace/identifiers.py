@@ -151,8 +151,8 @@ class _Chooser:
 
     def _record_pseudonym(self, key: str, new: str | None) -> None:
         self._new[key] = new
-        for size in _TAILS if new and len(key) == len(new) else ():
-            if len(key) > size:
+        for size in _TAILS if new else ():
+            if len(key) > size and len(new or "") > size:
                 self._by_tail.setdefault(key[-size:], []).append((key, new or ""))
 
     def _find_pseudonym_tail(self, key: str) -> str | None:
@@ -191,30 +191,38 @@ class _Chooser:
         """Return the number, its surface, and what joins it to an extension."""
         match = phones.EXTENSION.search(text)
         start, end = match.span() if match else (len(text), len(text))
-        language = self._cast.setting.policy.language
-        return phones.read_phone(text[:start], identifier.label, language), text[:start], text[start:end]
+        language, places = self._cast.setting.policy.language, self._cast.place_map
+        home = places.main if places is not None else ""
+        return phones.read_phone(text[:start], identifier.label, language, home), text[:start], text[start:end]
 
     def _render_phone(self, identifier: _Identifier, text: str) -> str | None:
         phone, body, joint = self._read_phone(identifier, text)
         code = read_code(body)
-        new: str | None = None
-        if phone is None:
-            new = self._choose_local_number(code)
-        elif (number := self._choose_phone(phone)) is not None:
-            new = phones.write_phone(code.characters, phone, number)
-        if new is None:
-            new = self._choose_code(identifier, code)
-        if new is None or not joint:
-            return code.replace_characters(new) if new is not None else None
+        out: str | None = None
+        if phone is not None and (number := self._choose_phone(phone)) is not None:
+            out = phones.write_phone(body, phone, number, self._find_phone_target(phone))
+        if out is None:
+            new = self._choose_local_number(code) if phone is None else None
+            new = new if new is not None else self._choose_code(identifier, code)
+            out = code.replace_characters(new) if new is not None else None
+        if out is None or not joint:
+            return out
         extension = read_code(text[len(body) + len(joint) :])
         key = f"{code.characters}\0{extension.characters}"
         ending = draw_shaped_code(extension, ANY, Draws(self._cast.ledger, "extension", key, 0))
-        return code.replace_characters(new) + joint + extension.replace_characters(ending) if ending else None
+        return out + joint + extension.replace_characters(ending) if ending else None
+
+    def _find_phone_target(self, phone: phones.Phone) -> str:
+        """Return the country that a number goes to: where the document's own goes, else its own."""
+        places = self._cast.place_map
+        return places.get_target_country(phone.region) if places is not None else phone.region
 
     def _choose_phone(self, phone: phones.Phone) -> str | None:
         """Return the national number that replaces this one."""
         if phone.digits not in self._new:
-            new = self._assign_pseudonym("PHONE_NUMBER", phone.key, partial(phones.draw_phone, phone))
+            to = self._find_phone_target(phone)
+            key = phone.key if to == phone.region else f"{phone.key}>{to}"
+            new = self._assign_pseudonym("PHONE_NUMBER", key, partial(phones.draw_phone, phone, to=to))
             self._record_pseudonym(phone.digits, new)
         return self._new[phone.digits]
 
@@ -222,7 +230,8 @@ class _Chooser:
         """Choose for a number that nobody could dial from elsewhere: the end of one in full, or a local number."""
         key = code.characters
         if not key.isdigit() or len(key) > 7:
-            return self._new.get(key)
+            new = self._new.get(key)
+            return new if new is None or len(new) == len(key) else None
         return self._choose_characters("PHONE_NUMBER", key, partial(phones.draw_local_number, key))
 
 

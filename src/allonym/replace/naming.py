@@ -27,6 +27,9 @@ _AND = frozenset({"and", "und", "et", "y", "i", "e", "og", "och"})
 _HYPHEN = re.compile("[‐‑-]")
 _VOWELS = re.compile("[aeiouy]+")
 _SINGLE = re.compile(r"[^\W_]")
+_WITH_FAMILY_NAME = ("grand", "gran", "nan", "man", "woman", "lady", "girl", "boy")
+"""What may stand before a family name, or have none behind it: Grandma Ellis, the man Harris."""
+_LONGEST_KIN = 40  # characters between a name and what is said of its bearer
 
 
 class Piece(NamedTuple):
@@ -42,6 +45,7 @@ class NameTables:
     Attributes:
         titles: title to the gender that it tells.
         before_given: titles that stand before given names.
+        kin: relative, and others of one gender, to the gender.
         doubtful: titles that may be given names.
         suffixes, degrees, joined: words behind a name; ``joined`` are honorifics that a hyphen joins to it.
         particles: small words before family names.
@@ -58,6 +62,7 @@ class NameTables:
         raw = read_toml("naming.toml")
         read_set = partial(read_word_set, file="naming.toml")
         genders = {"titles": "", "titles_m": "m", "titles_f": "f"}
+        self.kin = {word: kind[-1] for kind in ("kin_m", "kin_f") for word in raw[kind].split()}
         self.titles = {word: gender for name, gender in genders.items() for word in raw[name].split()}
         self.before_given, self.doubtful = read_set("before_given"), read_set("doubtful")
         self.suffixes, self.degrees, self.joined = read_set("suffixes"), read_set("degrees"), read_set("joined")
@@ -213,6 +218,30 @@ def find_title_and_gender_before(text: str, start: int) -> tuple[str, str]:
     title = _fold_word(bare) if bare[:1].isupper() or bare == "the" else ""
     titles = load_name_tables().titles
     return (title, titles[title]) if title in titles else ("", "")
+
+
+@cache
+def _compile_kin_patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what tells a relative before a name, and behind one."""
+    words = "|".join(sorted((re.escape(w) for w in load_name_tables().kin), key=lambda w: (-len(w), w)))
+    before = rf"(?i)\b(?P<kin>{words})(?P<joint>(?:['’]s)?(?:\s+names?)?\s*[,:(]|\s+(?:is|was|called|named))?\s+\(?\Z"
+    owner = r"(?:his|her|my|our|their|your|the|an?|whose)\s+(?:\w+\s+)?"
+    behind = rf"(?i)(?:\s*\((?:{owner})?|,\s+{owner}|\s+(?:is|was)\s+{owner})(?P<kin>{words})(?![\w-])"
+    return re.compile(before), re.compile(behind)
+
+
+def find_kin_gender(text: str, start: int, end: int) -> tuple[str, bool]:
+    """Return the gender that a relative right before or behind a name tells, else empty, and whether that is certain.
+
+    ``my sister Robin`` is; ``my mother, Robin`` may be two people.
+    """
+    before, behind = _compile_kin_patterns()
+    kin = load_name_tables().kin
+    if (match := before.search(text[max(0, start - _LONGEST_KIN) : start])) is not None:
+        return kin[match["kin"].lower()], not match["joint"] and not match["kin"].lower().startswith(_WITH_FAMILY_NAME)
+    if (match := behind.match(text[end : end + _LONGEST_KIN])) is not None:
+        return kin[match["kin"].lower()], False
+    return "", False
 
 
 def find_origin_by_titles(pieces: Sequence[Piece], title_before: str) -> str:

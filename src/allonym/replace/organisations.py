@@ -5,15 +5,15 @@ A name is read word by word. What says the sort of the organization stays (``Uni
 short forms (``Goldman`` beside ``Goldman Sachs Group``) follow the long ones. Acronyms are made of the new long form
 where the document has one, else of other letters.
 
-With ``organisations = "known"`` a company that the knowledge base has, and whose name holds no place, becomes another
-of the same industry and country. Readers may know that one, and what the text says is not true of it: where that could
-harm, ``"invented"`` never takes a real name.
+No firm gets the name of a real one, since readers may know that, and what the text says is not true of it. Only with
+``organisations = "known"`` does a company that the knowledge base has, and whose name holds no place, become another of
+the same industry and country.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -22,7 +22,8 @@ from allonym.protocol import Wanted
 from allonym.replace.attributes import choose_nationality
 from allonym.replace.cast import Cast, Renderer
 from allonym.replace.people import choose_family_name
-from allonym.replace.place_map import PlaceMap, open_place_map, pick_from_pools
+from allonym.replace.person import get_name_weight
+from allonym.replace.place_map import PlaceMap, find_nationality, open_place_map, pick_from_pools
 from allonym.replace.places import find_known_place, is_large_place, render_place
 from allonym.replace.postal import change_digits
 from allonym.replace.tables import read_toml, read_word_set
@@ -43,6 +44,7 @@ WORD = re.compile(r"(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’&][^\W_]+)*\.?|&")
 _LONGEST_PLACE = 4  # words
 _WRITTEN_SMALL = frozenset("inc ltd gmbh corp limited corporation company incorporated".split())
 _OF_PLACES = frozenset({"county", "city", "islands", "island"})
+_FAMILIAR = 20  # weight of a family name that many bear
 _LAW = frozenset("llp attorneys solicitors chambers partners associates".split())
 
 
@@ -80,7 +82,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     out: dict[str, Renderer] = {}
     # Long names first: short forms follow them.
     for target in sorted(targets, key=lambda t: -max(len(list_name_words(s)) for s in (*t.surfaces, ""))):
-        chooser = choosers[str(target.options.get("organisations", "known"))]
+        chooser = choosers[str(target.options.get("organisations", "invented"))]
         if target.entity.label == "TICKER":
             render: Renderer = chooser.choose_ticker
             for surface in target.surfaces:
@@ -196,7 +198,7 @@ class _Chooser:
 
     def _choose_place(self, text: str) -> str | None:
         places = self._places
-        item = find_nationality(places, text)
+        item = find_nationality(places.kb, text, places.language)
         if item is not None:
             return text if places.keeps_kind("country") else choose_nationality(places, item, text)
         place = find_known_place(places, text)
@@ -431,6 +433,7 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
     law = any(t.plain in _LAW for t in tokens)
     may_be_family = joined or formal or law or len(words) == 1
     form_shouts = any(t.legal and t.text.isupper() and t.plain in _WRITTEN_SMALL for t in tokens)
+    trades = _find_trade_words(places, [tokens[i] for i in words], fixed, joined or law)
     shouted = all(tokens[i].text.isupper() for i in words) and (len(words) > 1 or form_shouts)
     end = 0
     for i, token in enumerate(tokens):
@@ -442,7 +445,7 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
             end = place_end
             out.append(Part("place", "".join(t.text for t in tokens[i:end])))
             continue
-        elif token.plain in fixed or token.plain.removesuffix("'s") in fixed or token.text.islower():
+        elif {token.plain, token.plain.removesuffix("'s")} & (fixed | trades) or token.text.islower():
             sort = "fixed"
         elif _follows_saint(tokens, i):
             sort = "saint"
@@ -456,6 +459,18 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
             if part.sort == "family" and normalize_surface(part.text) not in places.families:
                 part.sort = "word"
     return out
+
+
+def _find_trade_words(places: PlaceMap, words: Sequence[Token], fixed: Set[str], is_of_families: bool) -> Set[str]:
+    """Return the words of a name that say the trade; all but the first where no other word tells the name.
+
+    Among families (``Stone & Sons``) none that is a family's name.
+    """
+    trades = [t.plain for t in words if t.plain in read_word_set("organisations", "trades") and t.plain not in fixed]
+    if is_of_families:
+        trades = [word for word in trades if get_name_weight(places.kb, word, "last") < _FAMILIAR]
+    tells = any(not {t.plain, t.plain.removesuffix("'s")} & fixed and t.plain not in trades for t in words)
+    return set(trades if tells else trades[1:])
 
 
 def _follows_saint(tokens: Sequence[Token], i: int) -> bool:
@@ -475,20 +490,9 @@ def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | 
             continue
         if last in ("of", "&", "and") or (last in generic and last not in _OF_PLACES):
             continue
-        is_known = normalize_surface(text) in places.cast.places or find_nationality(places, text) is not None
+        is_known = normalize_surface(text) in places.cast.places or find_nationality(places.kb, text, places.language) is not None
         if is_known or is_large_place(places, text):
             return j + 1
-    return None
-
-
-def find_nationality(places: PlaceMap, text: str) -> Item | None:
-    """Return the nationality that an adjective tells: ``American`` Airlines, ``Polish`` Railways."""
-    bare = normalize_surface(text)
-    for item in places.kb.find(text, ("nationality",)):
-        labels = places.kb.labels(item)
-        forms = (labels.get((language, "adjective"), "") for language in ("en", places.language))
-        if item.country and any(form and normalize_surface(form) == bare for form in forms):
-            return item
     return None
 
 

@@ -47,6 +47,7 @@ _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
 _LOGIN = re.compile(r"(?P<lead>(?i:user(?:\s?name)?|login|account)\s+)?(?P<name>[a-z]{2,}[a-z0-9]*(?:[._-][a-z0-9]+)*)")
 _LOGIN_CONTEXT = re.compile(r"\b(?i:user(?:\s?name)?|login|account)[\s:]+\Z")
+_FIRMS = ("company", "bank", "newspaper")
 _DIGITS = re.compile(r"\d+")
 _FEW_DIGITS = 4  # such as a year's; more may be a number of its own
 _OF_WOMEN = ("ová", "ská", "cká", "ska", "cka", "dzka")
@@ -321,6 +322,8 @@ def _make_proposer(
         if stage == 4:
             name += "-" + pick(pools[2], f"{kind} 2", key, attempt)
         plain = normalize_surface(name)
+        if kind == FAMILY and cast.kb.find(name, _FIRMS):
+            return ""  # a company that is called after its founder would be a real one
         if make_family_name_key(name) == old_key or is_within_one_edit(plain, old):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.

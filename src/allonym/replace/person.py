@@ -29,6 +29,8 @@ _HE = re.compile(r"\b(?:he|him|his|himself)\b", re.I)
 _SHE = re.compile(r"\b(?:she|her|hers|herself)\b", re.I)
 _NEARBY = 160  # characters behind a mention in which pronouns count
 _BORROWED = 9  # the greatest weight of a name that is only borrowed
+_DOUBT = 0.1
+"""Share of a name's bearers of another gender, up to which nothing else is asked."""
 _JOINED = re.compile(r"[A-Z][a-z]+[‐‑-][a-z]+")
 
 
@@ -114,8 +116,9 @@ class PersonReader:
         self.singles: dict[str, str] = {}
         self.initials: set[str] = set()
         self.person = Person(target.entity.key)
-        self._sure_gender = ""  # by a title before a given name
-        self._title_gender = ""  # by any title
+        self._sure_gender = ""  # by a title before a given name, or a relative
+        self._title_gender = ""  # by any title, or a relative that may be somebody else
+        self._kin_spans: set[Span] = set()  # behind "my sister"
         self._after_the: set[str] = set()  # words behind "the", which may be plurals
         parsed = [parse_person(cast.kb, surface) for surface in target.surfaces]
         titles = [naming.find_title_and_gender_before(cast.text, span.start) for span in target.entity.spans]
@@ -131,6 +134,12 @@ class PersonReader:
         by_title = (naming.find_origin_by_titles(pieces, before[0]) for pieces, _, _, before in surfaces)
         self.home = next(filter(None, by_title), "") or naming.get_default_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
+        for span in self.entity.spans:
+            gender, is_certain = naming.find_kin_gender(cast.text, span.start, span.end)
+            if is_certain:
+                self._sure_gender = self._sure_gender or gender
+                self._kin_spans.add(span)
+            self._title_gender = self._title_gender or gender
         for pieces, surface, span, before in sorted(surfaces, key=lambda s: -len(_list_name_words(s[0]))):
             self._read_surface(pieces, surface, span, before)
         if self.entity.key.endswith((" (f)", " (m)")):
@@ -158,7 +167,7 @@ class PersonReader:
         if len(names) == 1:
             word = self._fold_word(names[0].text)
             title = title or (before[0] if before[0] != "the" else "")
-            kind = FAMILY if title or roles == [FAMILY] else ""
+            kind = FAMILY if title or roles == [FAMILY] else GIVEN if span in self._kin_spans else ""
             if title in load_name_tables().before_given and roles != [FAMILY]:
                 kind, self._sure_gender = GIVEN, self._sure_gender or gender
             after_the = before[0] == "the" or any(p.kind == "title" and p.text.lower() == "the" for p in pieces)
@@ -273,8 +282,9 @@ class PersonReader:
         by_name = kb.gender(given_name, person.origin) if given_name else ""
         if by_name not in ("f", "m"):
             by_name = ""
-        facts = kb.name_facts(given_name) if by_name else ()
-        if by_name and not any(f.gender not in ("", by_name) for f in facts if f.part == "first"):
+        facts = [f for f in kb.name_facts(given_name) if f.part == "first"] if by_name else []
+        others_weight = sum(f.weight for f in facts if f.gender not in ("", by_name))
+        if by_name and others_weight <= _DOUBT * sum(f.weight for f in facts):
             return by_name
         gender = self._title_gender or self._guess_gender_by_pronouns(others) or by_name
         if not gender and any(_is_feminine_form(kb, person.written.get(w, w)) for w in person.family):

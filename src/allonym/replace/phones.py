@@ -1,8 +1,9 @@
 """Pseudonyms of telephone numbers: numbers that the country reserves for films and books, where it reserves some.
 
 North America: the exchange 555 with 0100 to 0199, in another area code of the same country; toll-free codes stay.
-Elsewhere the blocks of ``phones.tsv`` with as many digits. A country without such a block gets a number of the same
-kind (fixed, mobile) that is valid there; it may be somebody's.
+Elsewhere the blocks of ``phones.tsv``, of as many digits where there are such. A country without any gets a number of the
+same kind (fixed, mobile) that is valid there; it may be somebody's. Where a document's country is replaced, its numbers
+go along: they get that country's code, and are written as they are there.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from phonenumbers import PhoneNumber, PhoneNumberType
 from allonym.replace.codes import ANY, Draws, draw_shaped_code, read_code
 from allonym.replace.tables import read_tsv
 
-RESERVED_TRIES = 40
-"""Attempts out of the reserved numbers; after them a merely valid number has to do."""
+SAME_KIND_TRIES, RESERVED_TRIES = 24, 56
+"""Attempts out of the reserved numbers of the same kind, then out of all; after them a valid number has to do."""
 
 EXTENSION = re.compile(r"(?i)[,;]?[ ]?(?:x|#|ext\b\.?|extension|durchwahl)[ .:]?(?=[0-9])")
 _TOLL_FREE = ("800", "833", "844", "855", "866", "877", "888", "900")
@@ -61,13 +62,14 @@ def _read_reserved_numbers() -> dict[tuple[str, str, int], list[str]]:
     return out
 
 
-def read_phone(text: str, label: str, language: str) -> Phone | None:
+def read_phone(text: str, label: str, language: str, home: str = "") -> Phone | None:
     """Return the number of a surface without extension; None for one that nobody could dial from elsewhere.
 
     Args:
         text: as written, digits of any script.
         label: of the finding; some name their country.
         language: ISO 639-1, for numbers without country code.
+        home: ISO 3166 code of the country that the document speaks of; empty: none.
     """
     digits = read_code(text).characters
     if not digits.isdigit() or len(digits) < 6:
@@ -79,11 +81,24 @@ def read_phone(text: str, label: str, language: str) -> Phone | None:
     likely = _LANGUAGES.get(language) or next((region for form, region in _GROUPED if form.fullmatch(text)), None)
     others = _WITH_TRUNK if digits[0] == "0" else _WITHOUT_TRUNK
     first = "US" if len(digits) in (10, 11) and digits[0] != "0" and likely != "PL" else likely
-    for region in dict.fromkeys((*filter(None, (first, likely)), *others)):
+    for region in dict.fromkeys((*filter(None, (home, first, likely)), *others)):
         phone = _parse_phone(digits, region)
-        if phone is not None and phonenumbers.is_valid_number(_make_phone_number(phone)):
+        if phone is not None and (is_reserved(phone) or phonenumbers.is_valid_number(_make_phone_number(phone))):
             return phone
     return None
+
+
+def is_reserved(phone: Phone) -> bool:
+    """Whether nobody has a number, since its country reserves it for films and books."""
+    if phone.country == 1:
+        return phone.digits[3:8] == "55501"
+    return any(pattern.fullmatch(phone.digits) for pattern in _compile_reserved_numbers(phone.region))
+
+
+@cache
+def _compile_reserved_numbers(region: str) -> tuple[re.Pattern[str], ...]:
+    numbers = (n for (code, _, _), pool in _read_reserved_numbers().items() if code == region for n in pool)
+    return tuple(re.compile(number.replace("x", "[0-9]")) for number in numbers)
 
 
 def _remove_trunk_zero(text: str, digits: str) -> str:
@@ -115,17 +130,40 @@ def _make_phone_number(phone: Phone) -> PhoneNumber:
     return number
 
 
-def draw_phone(phone: Phone, draws: Draws) -> str | None:
-    """Return another national number of the same length and kind; None where none is found."""
+def draw_phone(phone: Phone, draws: Draws, to: str = "") -> str | None:
+    """Return another national number of the same kind; None where none is found.
+
+    Args:
+        phone: the number that it replaces.
+        draws: the keyed choices of an attempt.
+        to: ISO 3166 code of the country that it is of; by default the old one's.
+    """
+    kind = _find_phone_kind(phone)
+    if to and to != phone.region:
+        phone = _make_example_phone(to, kind) or phone
     if phone.country == 1:
         return _draw_north_american_number(phone, draws)
-    kind = _find_phone_kind(phone)
-    pool = _read_reserved_numbers().get((phone.region, kind, len(phone.digits)))
-    if pool and draws.attempt < RESERVED_TRIES:
+    pools = {key: pool for key, pool in _read_reserved_numbers().items() if key[0] == phone.region}
+    if draws.attempt < RESERVED_TRIES and pools:
+        pool = pools.get((phone.region, kind, len(phone.digits)), [])
+        pool = pool or [n for (_, other, _), numbers in pools.items() if other == kind for n in numbers]
+        if not pool or draws.attempt >= SAME_KIND_TRIES:
+            pool = [n for numbers in pools.values() for n in numbers]
         size = _count_area_digits(phone.country, phone.digits)
         pool = [n for n in pool if _count_area_digits(phone.country, n.replace("x", "0")) == size] or pool
         return "".join(draws.draw_digit_string(1) if c == "x" else c for c in draws.pick_element(pool))
     return _draw_valid_number(phone, kind, draws)
+
+
+@lru_cache(maxsize=512)
+def _make_example_phone(region: str, kind: str) -> Phone | None:
+    """Return a number that shows how those of a kind are in a country; None where the country is unknown."""
+    types = {"mobile": PhoneNumberType.MOBILE, "free": PhoneNumberType.TOLL_FREE}
+    number = phonenumbers.example_number_for_type(region, types.get(kind, PhoneNumberType.FIXED_LINE))
+    number = number or phonenumbers.example_number(region)
+    if number is None or number.country_code is None:
+        return None
+    return Phone(number.country_code, phonenumbers.national_significant_number(number), region)
 
 
 def draw_local_number(code: str, draws: Draws) -> str:
@@ -173,14 +211,35 @@ def _draw_valid_number(phone: Phone, kind: str, draws: Draws) -> str | None:
     return phone.digits[0] + rest if rest else None
 
 
-def write_phone(code: str, old: Phone, new: str) -> str | None:
-    """Return ``code``, the digits of one surface of a number, with the new national number in them.
+def write_phone(text: str, old: Phone, new: str, to: str = "") -> str | None:
+    """Return one surface of a number with the new national number in it.
 
-    Country code and trunk prefix in front stay; a surface that holds only the number's end gets the new one's end.
-    None where the surface is neither.
+    Country code and trunk prefix in front stay, where the new number is as long and of the same country; else it is
+    written as numbers are there, with spaces, or the signs of the old one, between its groups. A surface that holds only
+    the number's end gets the new one's end. None where the surface is neither.
+
+    Args:
+        text: the surface.
+        old: the number that it is of.
+        new: the new national number.
+        to: ISO 3166 code of the new one's country; by default the old one's.
     """
-    if code.endswith(old.digits):
-        return code[: len(code) - len(old.digits)] + new
-    if len(code) >= 4 and old.digits.endswith(code):
-        return new[len(new) - len(code) :]
-    return None
+    code = read_code(text)
+    digits = code.characters
+    if not digits.endswith(old.digits):
+        is_end = len(digits) >= 4 and old.digits.endswith(digits) and len(new) >= len(digits)
+        return code.replace_characters(new[len(new) - len(digits) :]) if is_end else None
+    if len(new) == len(old.digits) and to in ("", old.region):
+        return code.replace_characters(digits[: len(digits) - len(old.digits)] + new)
+    country = phonenumbers.country_code_for_region(to) if to else old.country
+    number = _make_phone_number(Phone(country, new, to or old.region))
+    formats = phonenumbers.PhoneNumberFormat
+    is_international = text.lstrip("( ").startswith(("+", "＋")) or digits.startswith("00")
+    out = phonenumbers.format_number(number, formats.INTERNATIONAL if is_international else formats.NATIONAL)
+    if is_international and digits.startswith("00"):
+        out = "00" + out.removeprefix("+")
+    signs = re.findall(r"(?<=[0-9])[^0-9]+(?=[0-9])", text)
+    if not signs:
+        return re.sub(r"[^0-9+]", "", out)
+    sign = max(signs, key=signs.count)
+    return out.replace(" ", sign) if sign in ("-", ".", "/") else out

@@ -43,6 +43,16 @@ LEAST_CITIES = 12
 """Cities that a country needs to replace another."""
 LEAST_TOWNS = 4
 """Cities that a region needs to take the cities of another."""
+_SPOKEN = re.compile(
+    r"(?i)(?:\b(?:sp(?:ea|o)k(?:e|en|s|ing)?|teach(?:es|ing)?|taught|learn(?:s|ed|t|ing)?|stud(?:y|ies|ied|ying)|know(?:s|n)?"
+    r"|understands?|fluent\s+in|translated?\s+(?:in)?to|sing(?:s|ing)?\s+in|(?:said|says?|told|writes?|written|wrote)"
+    r"\s+(?:\w+\s+){0,2}in|languages?(?:\s+spoken)?\s*:)\s+(?:(?:little|some|good|bad|fluent|only|no|mainly|both|broken|a\s+bit"
+    r"\s+of|mother\s+tongue|native)\s+)*)(?:[A-Z][a-z]+(?:,\s+(?:and\s+)?|\s+(?:and|or)\s+(?:\w+\s+)?)){0,4}\Z"
+)
+NOUN_BEHIND = re.compile(
+    r"\s+(?!(?:and|or|but|with|to|at|in|as|for|from|of|by|on|who|whom|whose|that|when|while|because|is|was|are|were|has"
+    r"|have|had|do|does|did|will|would|can|could|may|might|must|should|only|well|fluently|himself|herself)\b)[^\W\d_]"
+)
 _CODE = re.compile(r"\b[A-Z]{2,3}\b")
 _ARTICLE = re.compile(r"\A(?:the|an?)\s+")
 _LONGEST = 300  # characters of a surface that is looked at
@@ -218,6 +228,11 @@ def _find_named_places(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict
                 bare = _ARTICLE.sub("", normalize_surface(surface))
                 for item in kb.find(bare, ("nationality",))[:1]:
                     peoples.setdefault(item.country, {})[bare] = item
+            elif lineage[-1] == "ORGANIZATION":
+                for word in surface[:_LONGEST].split() if " " in surface else ():
+                    item = find_nationality(kb, word, cast.setting.policy.language) if word[:1].isupper() else None
+                    if item is not None:
+                        peoples.setdefault(item.country, {}).setdefault(normalize_surface(word), item)
             elif lineage[-1] == "LOCATION" and "POSTAL_CODE" not in lineage:
                 parts = surface[:_LONGEST].split(",")
                 may_be_town = len(parts) == 1 and "COUNTRY" not in lineage
@@ -233,6 +248,17 @@ def _find_named_places(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict
     return frozenset(countries - {""}), frozenset(regions), peoples
 
 
+def find_nationality(kb: KnowledgeBase, text: str, language: str) -> Item | None:
+    """Return the nationality that an adjective tells: ``American`` Airlines, ``Polish`` Railways."""
+    bare = normalize_surface(text)
+    for item in kb.find(text, ("nationality",)):
+        labels = kb.labels(item)
+        forms = (labels.get((code, "adjective"), "") for code in ("en", language))
+        if item.country and any(form and normalize_surface(form) == bare for form in forms):
+            return item
+    return None
+
+
 def _find_family_names(cast: Cast) -> frozenset[str]:
     """Return the family names of the document's people, in plain form."""
     out: set[str] = set()
@@ -242,6 +268,20 @@ def _find_family_names(cast: Cast) -> frozenset[str]:
             if len(name) > 1 and len(name[-1]) > 2:
                 out.add(name[-1])
     return frozenset(out)
+
+
+def is_language(cast: Cast, target: Wanted) -> bool:
+    """Whether an entity is a language: by its label, or by the words before it wherever it stands (she teaches Dutch)."""
+    if "LANGUAGE" in cast.get_lineage(target):
+        return True
+    surface = next(iter(target.surfaces), "")
+    if cast.setting.policy.language != "en" or not cast.kb.find(surface, ("language",)):
+        return False
+    if not cast.kb.find(surface, ("nationality",)):
+        return True  # Arabic
+    text = cast.text
+    intervals = [(span.start, span.end) for span in target.entity.spans]
+    return all(_SPOKEN.search(text, max(0, a - 60), a) and not NOUN_BEHIND.match(text, b) for a, b in intervals)
 
 
 def open_place_map(cast: Cast) -> PlaceMap:
@@ -260,6 +300,7 @@ class PlaceMap:
         replaced: these, and those whose people it names; both are empty where the policy keeps countries.
         regions: numbers of the regions that it names.
         families: family names of its people, in plain form.
+        spoken: languages that it names.
         language: of the policy.
         main: the country that most of its places lie in.
         target: where the option ``country`` moves that one.
@@ -276,6 +317,9 @@ class PlaceMap:
         self.replaced = (countries | self.peoples.keys()) - {""} if moves else frozenset()
         self.regions = regions if _is_pseudonymised(policy, "REGION") else frozenset()
         self.families = _find_family_names(cast)
+        named = [t for t in cast.targets if cast.get_label_family(t) in ("LANGUAGE", "ORIGIN") and is_language(cast, t)]
+        items = (self.kb.find(surface, ("language",))[:1] for t in named for surface in t.surfaces[:1])
+        self.spoken = frozenset(item for found in items for item in found)
         self.language = policy.language or "en"
         self.main = ""
         self.target = ""
@@ -342,8 +386,16 @@ class PlaceMap:
     def _keeps_country_distinct(self, code: str, to: str) -> bool:
         """Whether what the document calls a country and its people still differs for another, and occurs nowhere.
 
+        So must its language, where the document names that.
         German and Germans do not where all become Swiss, nor Brunei and Bruneian where both become New Zealand.
         """
+        home, away = find_country(self.kb, code), find_country(self.kb, to)
+        if home is not None and away is not None and not self.spoken.isdisjoint(self.kb.related(home, "language")):
+            has_own_name = code in self.peoples and _has_language_of_its_name(self.kb, to)
+            if has_own_name and not _has_language_of_its_name(self.kb, code):
+                return False  # Belgian and Dutch would both be Romanian
+            if not self.spoken.isdisjoint(self.kb.related(away, "language")[:1]):
+                return False
         surfaces = self.peoples.get(code, {})
         names = {self._fold_nationality_name(item, to, bare) for bare, item in surfaces.items()} - {""}
         country = find_country(self.kb, to) if code in self.countries else None

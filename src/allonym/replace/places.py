@@ -213,8 +213,19 @@ def find_place(places: PlaceMap, text: str, label: str, country: str = "", regio
         if region:
             items = [i for i in items if i.region == region]
         if items:
+            items = _prefer_countries(items, (places.countries, places.replaced)) if not country else items
             return _choose_likeliest_place(places.kb, items, kind)
     return None
+
+
+def _prefer_countries(items: Sequence[Item], wishes: Sequence[frozenset[str]]) -> Sequence[Item]:
+    """Return towns of one name with one of the document's countries first, where that is not much smaller."""
+    first = items[0]
+    for countries in wishes if first.kind == "city" else ():
+        near = next((i for i in items if i.country in countries and i.kind == "city" and i.size >= first.size - 1), None)
+        if near is not None:
+            return (near, *items)
+    return items
 
 
 def _choose_likeliest_place(kb: KnowledgeBase, items: Sequence[Item], kind: str) -> Item:

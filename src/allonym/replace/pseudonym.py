@@ -33,6 +33,7 @@ from allonym.document import subtract_intervals
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Mention, Setting, Wanted, traits
+from allonym.replace import ordinary
 from allonym.replace.cast import Cast, Renderer, find_plain_words, make_cast
 from allonym.replace.dates import check_shift_options
 from allonym.replace.naming import load_name_tables
@@ -83,12 +84,22 @@ def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[st
             raise PolicyError(f"operator 'pseudonym': the knowledge base knows no country {code!r} to move to")
     cast = make_cast(setting, kb, remarks, targets)
     out: dict[str, Renderer] = {}
+    names = [t for t in targets if not ordinary.has_ordinary_words_only(cast, t)]
     for module, families in ORDER:
-        members = [t for t in targets if cast.get_label_family(t) in families.split()]
+        members = [t for t in names if cast.get_label_family(t) in families.split()]
         if members:
             members.sort(key=lambda t: t.entity.spans[0])
             out |= import_module(f"allonym.replace.{module}").make_renderers(cast, members)
-    return avoid_collisions(cast, targets, out)
+    covers = {t.entity.key: partial(ordinary.cover_surface, cast, t) for t in targets}
+    cast.alternatives = covers | cast.alternatives
+    renderers = {key: partial(_render_or_cover, out.get(key), cover) for key, cover in covers.items()}
+    return avoid_collisions(cast, targets, renderers)
+
+
+def _render_or_cover(render: Renderer | None, cover: Renderer, surface: str) -> str | None:
+    """Return the pseudonym of a surface; where its module has none, or the surface itself, ordinary words or a code."""
+    new = render(surface) if render is not None else None
+    return new if new and new.strip() else cover(surface)
 
 
 def _check_pseudonym_options(options: Mapping[str, Any], where: str) -> None:
@@ -106,7 +117,7 @@ def pseudonym(
     setting: Setting,
     *,
     names: Literal["like", "neutral"] = "like",
-    organisations: Literal["known", "invented"] = "known",
+    organisations: Literal["known", "invented"] = "invented",
     country: str = "",
     max_days: int = 1096,
     keep_weekday: bool = False,
@@ -121,7 +132,8 @@ def pseudonym(
 
     Args:
         names: ``like`` keeps gender and language of origin; ``neutral`` gives names of either gender.
-        organisations: ``known`` takes real ones of the same industry and country where it can, ``invented`` never does.
+        organisations: ``invented`` never takes the name of a real firm; ``known`` takes real ones of the same industry and
+            country where it can.
         country: moves the document's country to this one (ISO 3166, two capitals), with all that belongs to it.
         max_days: the most that dates move either way, 1 to 36,500; they never move by 0. From 732 on no date keeps its
             year.

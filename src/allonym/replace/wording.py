@@ -89,6 +89,31 @@ def write_number(value: int, model: str) -> str:
     return capitalise_like(word, model)
 
 
+def list_noun_singulars(text: str) -> tuple[str, ...]:
+    """Return what an English noun may be the plural of."""
+    low = text.lower()
+    if low.endswith("men"):
+        return (text[:-3] + "man",)
+    if low.endswith("ies"):
+        return (text[:-3] + "y", text[:-1])
+    if low.endswith("es"):
+        return (text[:-1], text[:-2])
+    return (text[:-1],) if low.endswith("s") and len(text) > 3 else ()
+
+
+def pluralise_noun(text: str) -> str:
+    """Return the plural of an English noun, by its last word, or by the one before ``of``."""
+    head, separator, rest = text.partition(" of ")
+    low = head.lower()
+    if low.endswith("man") and not low.endswith(("human", "german", "roman", "ottoman")):
+        head = head[:-3] + "men"
+    elif low.endswith("y") and low[-2:-1] not in ("a", "e", "i", "o", "u"):
+        head = head[:-1] + "ies"
+    else:
+        head += "es" if low.endswith(("s", "x", "ch", "sh", "z")) else "s"
+    return head + separator + rest
+
+
 def get_ordinal_suffix(value: int, model: str) -> str:
     """Return ``st``, ``nd``, ``rd`` or ``th``, in capitals where ``model`` is."""
     suffix = "th" if value % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(value % 10, "th")
