@@ -18,7 +18,7 @@ For each key it counts
 - genders that contradict the passage.
 
 The sum of words, tags, years and mismatches is the worst of the keys. ``--show`` prints the cases of a figure,
-``--texts`` the passages of a kind with each original beside its replacement. Prints a table and, last, one line of JSON.
+``--texts`` the passages of a kind with originals beside replacements. Prints a table and, last, one line of JSON.
 """
 
 from __future__ import annotations
@@ -51,18 +51,23 @@ PASSAGES = Path(__file__).resolve().parent.parent / "tests/cases/pseudonym_passa
 KEY = b"the key of the passages, number "
 FIRST_FOUR = ("words", "tags", "years", "mismatches")
 FIGURES = (
-    *FIRST_FOUR, "first words", "years elsewhere", "firms", "organizations", "pieces", "long numbers", "uncovered names",
-    "equal", "phones", "genders",
+    *FIRST_FOUR, "first words", "years elsewhere", "firms", "organizations", "pieces", "long numbers",
+    "uncovered names", "equal", "phones", "genders",
 )  # fmt: skip
 _TAG = re.compile(r"\[?[A-Z][A-Z_]+_\d+\]?")
 _WORD = re.compile(r"[^\W\d_]+")
 _SUPPORTED = sorted(phonenumbers.SUPPORTED_REGIONS)
-_YEAR = re.compile(r"(?<![\w.,/+-])(?:1[89]|20)[0-9]{2}(?![\w/]|[.,]\d)|(?<=[/.\-])(?:19|20)[0-9]{2}\b|\b(?:19|20)[0-9]{2}(?=-)")
+_YEAR = re.compile(
+    r"(?<![\w.,/+-])(?:1[89]|20)[0-9]{2}(?![\w/]|[.,]\d)|(?<=[/.\-])(?:19|20)[0-9]{2}\b|\b(?:19|20)[0-9]{2}(?=-)"
+)
 _NUMBER = re.compile(r"\d{6,}")
 _FUNCTION = frozenset("a an the of and in on at to for with by or from as his her their our my your its is was".split())
 _ATTRIBUTES = ("occupation", "language", "nationality", "title")
 _NO_NAMES = ("DATE_TIME", "AGE", "EMAIL_ADDRESS", "ONLINE_ID")
-_CONTENT = ("company", "bank", "newspaper"), ("university", "school", "hospital", "agency", "team", "museum", "org", "party")
+_CONTENT = (
+    ("company", "bank", "newspaper"),
+    ("university", "school", "hospital", "agency", "team", "museum", "org", "party"),
+)
 
 
 class Case(NamedTuple):
@@ -87,7 +92,11 @@ def list_cases(row: dict[str, Any], edits: Sequence[Edit], kb: KnowledgeBase) ->
         if _TAG.search(new):
             yield "tags", old, new
             continue
-        if family not in _NO_NAMES and _is_ordinary(old, people, kb) and not _is_ordinary(new, set(), kb, new=True, old=old):
+        if (
+            family not in _NO_NAMES
+            and _is_ordinary(old, people, kb)
+            and not _is_ordinary(new, set(), kb, new=True, old=old)
+        ):
             if old.islower():
                 yield "words", old, new
             elif _is_first_word(text, edit.start) and " " not in old:
@@ -132,7 +141,11 @@ def _is_ordinary(text: str, people: set[str], kb: KnowledgeBase, *, new: bool = 
     def is_ordinary_word(word: str) -> bool:
         if any(name in normalize_surface(word) for name in people):
             return False
-        return word.lower() in ordinary or word in old or (not new and not kb.name_facts(word) and not kb.find(word, PLACES))
+        return (
+            word.lower() in ordinary
+            or word in old
+            or (not new and not kb.name_facts(word) and not kb.find(word, PLACES))
+        )
 
     return bool(words) and len(max(words, key=len)) > 2 and all(map(is_ordinary_word, words))
 
@@ -225,7 +238,9 @@ def _find_phone_countries(text: str) -> set[str]:
             number = phonenumbers.parse(text, code)
         except phonenumbers.NumberParseException:
             continue
-        if phonenumbers.is_possible_number(number) and (text[0] != "0" or phonenumbers.ndd_prefix_for_region(code, True) == "0"):
+        if phonenumbers.is_possible_number(number) and (
+            text[0] != "0" or phonenumbers.ndd_prefix_for_region(code, True) == "0"
+        ):
             out.add(code)
     return out
 
@@ -289,7 +304,13 @@ def main() -> None:
                 print(f"== {i} {row['kind']}\n{mark_edits(row['text'], result.plan.edits)}\n")
         figures.append({figure: len(cases[figure]) for figure in FIGURES})
         for figure in asked.show:
-            print(*(f"{figure}: key {number}, {i} {rows[i]['kind']}: {old!r} -> {new!r}" for i, old, new in cases[figure]), sep="\n")
+            print(
+                *(
+                    f"{figure}: key {number}, {i} {rows[i]['kind']}: {old!r} -> {new!r}"
+                    for i, old, new in cases[figure]
+                ),
+                sep="\n",
+            )
     print(f"{len(rows)} passages, {sum(map(len, found))} findings")
     for figure in FIGURES:
         print(f"{figure:18}" + "".join(f"{row[figure]:6}" for row in figures))

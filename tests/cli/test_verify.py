@@ -55,3 +55,13 @@ def test_what_is_missing_is_told(run, folder):
     (folder / "q.jsonl").write_text("Ada Brook\n", encoding="utf-8")
     broken = run("verify", "b.pdf", "--plans", "q.jsonl")
     assert broken.code == 1 and "q.jsonl:1: not a plan" in broken.err and "Ada" not in broken.err
+
+
+def test_a_replacement_that_keeps_a_word_of_a_name_is_told(run, folder):
+    run("anonymize", "a.pdf", "b.pdf", "--policy", "policy.toml", "--plans", "p.jsonl", "--originals")
+    plans = (folder / "p.jsonl").read_text(encoding="utf-8")
+    assert plans.count('"[PERSON_1]"')
+    (folder / "q.jsonl").write_text(plans.replace('"[PERSON_1]"', '"Ada Klein Brook"'), encoding="utf-8")
+    result = run("verify", "b.pdf", "--plans", "q.jsonl")
+    assert result.code == 1 and "keep a word of the name" in result.err and "replacement" in result.out
+    assert "Brook" not in result.out + result.err

@@ -22,7 +22,7 @@ from allonym.protocol import Setting, Wanted
 from allonym.replace.cast import make_cast
 from allonym.replace.codes import Draws, _read_shapes, draw_shaped_code, find_shape, read_code
 from allonym.replace.identifiers import make_renderers
-from allonym.replace.phones import draw_phone, read_phone
+from allonym.replace.phones import RESERVED_TRIES, draw_phone, is_reserved, read_phone, write_phone
 from allonym.resolve import resolve
 
 KEY = b"a key only for the tests, 32 byte"
@@ -186,8 +186,41 @@ def test_phones_stay_as_long_and_possible(number, attempt):
     was = read_phone(number, "PHONE_NUMBER", "en")
     ledger = make_cast(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
     new = draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt))
-    assert new is not None and len(new) == len(was.digits) and new != was.digits
+    assert new is not None and new != was.digits
+    assert len(new) == len(was.digits) or is_reserved(was._replace(digits=new))  # Berlin has numbers of several lengths
     assert phonenumbers.is_possible_number(phonenumbers.parse(f"+{was.country}{new}"))
+
+
+RESERVING = (
+    "+12125558812",
+    "+442071234567",
+    "+447712345678",
+    "+4930123456",
+    "+491712345678",
+    "+33142685300",
+    "+61293744000",
+)
+OTHERS = ("+48618521940", "+2348035550148", "+351912345678", "+393201234567")
+
+
+@given(st.sampled_from(RESERVING), st.integers(0, RESERVED_TRIES - 1))
+def test_numbers_are_reserved_where_a_country_reserves_some(number, attempt):
+    was = read_phone(number, "PHONE_NUMBER", "en")
+    ledger = make_cast(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
+    assert is_reserved(was._replace(digits=draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, attempt))))
+
+
+@given(st.sampled_from(OTHERS), st.sampled_from(["GB", "DE", "FR", "US", "AU", "PL", "CZ"]))
+def test_a_number_that_goes_abroad_is_one_of_that_country(number, to):
+    import phonenumbers
+
+    was = read_phone(number, "PHONE_NUMBER", "en")
+    ledger = make_cast(Setting(Document("", ""), Policy(name="p"), KEY), None, []).ledger
+    new = draw_phone(was, Draws(ledger, "PHONE_NUMBER", was.key, 0), to)
+    out = write_phone(number, was, new, to)
+    country = phonenumbers.country_code_for_region(to)
+    assert out == f"+{country}{new}" and phonenumbers.is_possible_number(phonenumbers.parse(out))
+    assert to in ("PL", "CZ") or is_reserved(was._replace(country=country, digits=new, region=to))
 
 
 @given(st.text("0123456789 -().", min_size=1), st.data())

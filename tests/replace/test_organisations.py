@@ -121,7 +121,9 @@ TRADES = ("Print", "Textiles", "Roofing", "Construction", "Metallbau", "Seguros"
 def test_trade_and_legal_form_stay(trade, key):
     for name, form in ((f"Zentrix {trade}", "Ltd"), (f"{trade} Velmar", "S.L."), (f"Quorum {trade}", "S.r.l.")):
         out = company(f"{name} {form}", key=key)
-        assert trade in out.split() and out.endswith(f" {form}") and not {"Zentrix", "Velmar", "Quorum"} & {*out.split()}
+        assert (
+            trade in out.split() and out.endswith(f" {form}") and not {"Zentrix", "Velmar", "Quorum"} & {*out.split()}
+        )
 
 
 def test_a_name_of_trades_alone_and_a_family_called_like_one_do_not_stay():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
-    from allonym.plan import Plan
+    from allonym.plan import Edit, Plan
     from allonym.policy import Policy
 
 
@@ -36,7 +37,9 @@ def verify(
 
     Covered text is what the plan of SAFE replaces, or else what the policy detects in the original. If the original
     also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not, and
-    the plans must contain the originals.
+    the plans must contain the originals. No replacement may keep a word of the name of a person, an organization or a
+    mailbox.
+
     The exit code is 1 if covered text is left; labels and places are shown, but not the text.
 
     \b
@@ -56,10 +59,14 @@ def verify(
     policy = choice.load_policy()
     document = None if original is None else _read_document(original, policy)
     plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
-    covered, expected = _find_covered_texts(document, plan, policy, read_key(key_file))
+    covered, expected, replaced = _find_covered_texts(document, plan, policy, read_key(key_file))
     texts = [text for _, text in covered]
     leftovers = find_leftovers_in_file(safe.read_bytes(), name, texts, expected)
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
+    labels = Counter(_list_labels_of_kept_names(replaced, policy))
+    if labels and not kinds:
+        print_table(["label", "where", "texts"], [(k, "replacement", n) for k, n in sorted(labels.items())], right=(2,))
+        raise report_failure(f"{labels.total()} of {len(texts)} replacements keep a word of the name that they cover")
     if kinds:
         print_table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
         raise report_failure(f"{safe} still contains {len(leftovers)} of {len(texts)} covered texts")
@@ -95,18 +102,36 @@ def _read_plan(path: Path, names: set[str]) -> Plan:
 
 def _find_covered_texts(
     document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
-) -> tuple[list[tuple[str, str]], str]:
-    """Return (label, text) of the covered texts, each once, and the text that may occur in the result."""
+) -> tuple[list[tuple[str, str]], str, list[tuple[str, str, str]]]:
+    """Return the covered texts, the text that may occur in the result, and what was replaced by what.
+
+    Covered texts are (label, text), each once; the last are (label, text, replacement).
+    """
     from allonym.pipeline import anonymize
     from allonym.plan import apply
 
     if document is not None:
         plan = anonymize(document, policy, key=key).plan if plan is None else plan
         expected = apply(document, plan)
-        pairs = [(e.label, document.text[e.start : e.end]) for e in plan.edits if e.start < e.end]
-        return list(dict.fromkeys(pairs)), expected
+        edits = [(e, document.text[e.start : e.end]) for e in plan.edits if e.start < e.end]
+        return list(dict.fromkeys((e.label, old) for e, old in edits)), expected, _list_replacements(edits)
     assert plan is not None
     if any(e.original is None for e in plan.edits):
         raise PlanMismatch("the plan holds no originals: also give --original, or write the plan with --originals")
-    pairs = [(e.label, e.original) for e in plan.edits if e.original]
-    return list(dict.fromkeys(pairs)), "\n".join(e.replacement for e in plan.edits)
+    edits = [(e, e.original) for e in plan.edits if e.original]
+    pairs = dict.fromkeys((e.label, old) for e, old in edits)
+    return list(pairs), "\n".join(e.replacement for e in plan.edits), _list_replacements(edits)
+
+
+def _list_replacements(edits: Iterable[tuple[Edit, str]]) -> list[tuple[str, str, str]]:
+    return list(dict.fromkeys((e.label, old, e.replacement) for e, old in edits if not e.operator.startswith("keep")))
+
+
+def _list_labels_of_kept_names(replaced: Iterable[tuple[str, str, str]], policy: Policy) -> list[str]:
+    """Return the labels of the names of which a replacement keeps a word."""
+    from allonym.kb import KnowledgeBase
+    from allonym.replace.kept import find_kept_names
+
+    kb = KnowledgeBase.open(None)
+    family = policy.taxonomy.get_family
+    return [label for label, old, new in replaced if find_kept_names(old, new, label, family(label), kb)]

@@ -16,6 +16,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 
+from allonym.detection.words import read_ordinary_words
 from allonym.kb import Item, KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, Renderer, find_plain_words
@@ -43,8 +44,12 @@ _WITH_PLACES = frozenset({"EVENT", "AWARD", "LAW"})
 _HYPHEN = re.compile(r"(\s+|-)")
 _ARTICLE = re.compile(r"(?:the|an?)\s+", re.IGNORECASE)
 _ARTICLE_BEFORE = re.compile(r"\b(?:the|an?)\s+\Z", re.IGNORECASE)
-_GENDERED = ("man", "ess", "wife", "boy", "girl", "maid", "master")
+_GENDERED = ("man", "men", "lady", "ess", "wife", "boy", "girl", "maid", "master")
 """Endings of occupations that say the gender."""
+_LEVELS = (4, 3, 2, 1)
+_LEARNED = frozenset("health education law finance business computing engineering science media".split())
+"""Trades in which most have studied."""
+_ENOUGH = 3  # occupations of a level, so that none is certain
 
 _FAMILIAR = 7
 """A language replaces another if it is the first of a country with that many digits of inhabitants, less one."""
@@ -219,7 +224,8 @@ def _find_language_country(places: PlaceMap, item: Item) -> tuple[str, int]:
     if near:
         code = min(near, key=lambda code: ranks[code])
         names = {find_plain_words(i.label)[0] for i in places.kb.pool("nationality", country=code)}
-        named = [i for i in places.kb.related(find_country(places.kb, code), "language") if i in {*places.spoken, item}]
+        country = next(c for c in spoken if c.country == code)
+        named = [i for i in places.kb.related(country, "language") if i in {*places.spoken, item}]
         named.sort(key=lambda i: find_plain_words(i.label)[0] not in names)  # Filipino before English
         return code, named.index(item)
     nationality = _find_nationality(places, item.label)
@@ -248,8 +254,14 @@ def choose_occupation(places: PlaceMap, surface: str) -> str | None:
         if item is None:
             continue
         old = set(find_plain_words(item.label))  # another teacher says too much of a teacher
-        pool = [o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(find_plain_words(o.label))]
-        pools = [[o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)], pool]
+        pool = [
+            o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(find_plain_words(o.label))
+        ]
+        level = get_occupation_level(item.label, item.industry)
+        neutral = [o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)]
+        levels = [(abs(get_occupation_level(o.label, o.industry) - level), o) for o in neutral]
+        pools = [[o for distance, o in levels if distance <= most] for most in range(len(_LEVELS))]
+        pools = [*(p for p in pools if len(p) >= _ENOUGH), neutral, pool]
         # The finance director and the director are two.
         other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
         if other is None:
@@ -257,10 +269,23 @@ def choose_occupation(places: PlaceMap, surface: str) -> str | None:
         label = places.kb.label(other, places.language)
         label = pluralise_noun(label) if plural else label
         if core[:1].isupper() and not core.isupper():
-            words_to_capitalise = label.split(" ") if core.istitle() else [label]
+            words_to_capitalise = label.split(" ") if core.istitle() and " " in core else [label]
             label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
         return "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
     return None
+
+
+@lru_cache(maxsize=4096)
+def get_occupation_level(label: str, industry: str) -> int:
+    """Return the level of an occupation: 4 leads, 3 has studied, 2 has learnt a trade, 1 helps."""
+    words = find_plain_words(label)
+    listed = next((n for word in reversed(words) for n in _LEVELS if word in _read_level_words(n)), 0)
+    level = listed or (3 if industry in _LEARNED or words[-1].endswith("ist") else 2)
+    return max(1, level - 1) if words[0] in ("assistant", "trainee", "junior", "student") and len(words) > 1 else level
+
+
+def _read_level_words(level: int) -> frozenset[str]:
+    return read_word_set("occupations", "levels", str(level))
 
 
 def _choose_chief_office(places: PlaceMap, surface: str, words: Sequence[str], low: Sequence[str]) -> str | None:
@@ -355,7 +380,10 @@ def _replace_places(places: PlaceMap, surface: str) -> str | None:
             out, start, changed = out + new, end, True
             break
         else:
-            out += words[start]
+            word = words[start]
+            if word[:1].isupper() and word.lower() not in read_ordinary_words() and places.kb.name_facts(word):
+                return None  # Anna Weber Prize of Leeds
+            out += word
             start += 1
     return out if changed else None
 

@@ -1,8 +1,8 @@
 """Pseudonyms of dates and ages: one keyed shift for all dates of a document, or of all documents of a subject.
 
 - Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
-  language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its middle
-  does. A month moves by at least one month. Decades and centuries stay.
+  language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its
+  middle does. A month moves by at least one month. Decades and centuries stay.
 - A date without a year moves as one of the year that the nearest date with a year names, and a day alone (the 9th) as
   one of the nearest month. A holiday becomes the one that is nearest to where it moves.
 - A weekday alone moves along, unless whole weeks are moved. Times of day, durations and times relative to today
@@ -29,7 +29,7 @@ from allonym.document import splice_text
 from allonym.protocol import Wanted
 from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
-from allonym.replace.dates import LONGEST, ReadDate, draw_day_shift, draw_nonzero_shift, move_date, read_date
+from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
 from allonym.replace.tables import find_calendar_name, join_calendar_names, read_toml, write_calendar_name
 from allonym.replace.wording import ONES, ORDINALS, TENS, get_ordinal_suffix, read_number, write_number
 
@@ -116,7 +116,8 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
             out[target.entity.key] = partial(_render_time, _make_mover(cast, target, 0))
         elif lineage[-1] == "DATE_TIME":
             mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
-            mover = replace(mover, **anchors.find_year_and_month(target))
+            year, month = anchors.find_year_and_month(target)
+            mover = replace(mover, usual_year=year, usual_month=month)
             out[target.entity.key] = partial(_render_if_permitted, _is_permitted_date, mover.move_phrase)
     return out
 
@@ -140,11 +141,10 @@ class _Anchors:
         self._years.sort()
         self._months.sort()
 
-    def find_year_and_month(self, target: Wanted) -> dict[str, int]:
+    def find_year_and_month(self, target: Wanted) -> tuple[int, int]:
         """Return the year and the month of the dates nearest to a target that name one."""
         start = target.entity.spans[0].start
-        year, month = _find_nearest(self._years, start, 2001), _find_nearest(self._months, start, 1)
-        return {"usual_year": year, "usual_month": month}
+        return _find_nearest(self._years, start, 2001), _find_nearest(self._months, start, 1)
 
 
 def _find_nearest(values: Sequence[tuple[int, int]], place: int, default: int) -> int:
@@ -166,8 +166,8 @@ def draw_age_shift(cast: Cast, ages: Sequence[str], days: int = 0) -> int:
     """Return the years by which the document's ages move: -2 to 2, never 0, upward where an age would fall below one.
 
     Where other dates move by ``days``, ages move against them, so that dates of birth move by more: otherwise the two
-    could cancel out. Where no subject's documents must agree, another number of years is taken if an age in words would become a word
-    that occurs in the document.
+    could cancel out. Where no subject's documents must agree, another number of years is taken if an age in words would
+    become a word that occurs in the document.
     """
     first = draw_nonzero_shift(cast.setting, cast.setting.policy.subject, MOST_YEARS, "years")
     texts = [m[0] for text in ages if not _SMALL_UNIT.search(text) for m in _NUMBER.finditer(text)]
@@ -250,7 +250,9 @@ class _Mover:
         """Return the text with another time of day, and the days by which it leaves its own."""
         digits = match["f"][1:]
         unit = 10 ** (6 - len(digits))
-        time = ((int(match["h"]) * 60 + int(match["m"][1:])) * 60 + int(match["s"][1:])) * 1_000_000 + int(digits) * unit
+        time = ((int(match["h"]) * 60 + int(match["m"][1:])) * 60 + int(match["s"][1:])) * 1_000_000 + int(
+            digits
+        ) * unit
         days, time = divmod(time + (self.microseconds // unit or 1) * unit, 86_400_000_000)
         seconds, fraction = divmod(time, 1_000_000)
         parts = {
@@ -337,13 +339,13 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
 
 def _move_holiday(text: str, days: int) -> str | None:
     """Return the holiday that is nearest to where another moves."""
-    places = {name.casefold(): place for name, place in read_toml()["holidays"].items()}
-    place = places.get(text.casefold())
+    holidays: dict[str, int] = read_toml()["holidays"]
+    place = next((place for name, place in holidays.items() if name.casefold() == text.casefold()), None)
     if place is None:
         return None
     goal = place + days
-    others = [name for name in read_toml()["holidays"] if places[name.casefold()] != place]
-    return min(others, key=lambda name: min((places[name.casefold()] - goal) % 365, (goal - places[name.casefold()]) % 365))
+    others = {name: other for name, other in holidays.items() if other != place}
+    return min(others, key=lambda name: min((others[name] - goal) % 365, (goal - others[name]) % 365))
 
 
 def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:

@@ -91,8 +91,8 @@ class Mailboxes:
         # Read before the ledger is asked: what is assigned while it is read must not depend on what a vault holds.
         reading = self._find_person_by_runs(runs) or self._find_person_by_given_name(runs) or self._invent_person(runs)
         pieces = self._replace_runs(runs, reading)
-        tail = plus + "".join(self._replace_unknown_word(r) if r.isalpha() else r for r in _split_runs(tag))
-        propose = partial(self._propose_local_part, key, pieces, tail)
+        tags = [self._replace_unknown_word(run) if run.isalpha() else run for run in _split_runs(tag)]
+        propose = partial(self._propose_local_part, key, pieces, [plus, *tags])
         return self.cast.ledger.assign("local part", key, propose, telling=_encode_local_part_as_word)
 
     def rename_domain_label(self, label: str) -> str | None:
@@ -101,11 +101,11 @@ class Mailboxes:
         reading = self._find_person_by_runs(runs) if any(len(r) > 4 for r in runs) else None
         return None if reading is None else self._join_with_new_numbers(label, self._replace_runs(runs, reading), 0)
 
-    def _propose_local_part(self, key: str, pieces: Sequence[str], tail: str, attempt: int) -> str:
+    def _propose_local_part(self, key: str, pieces: Sequence[str], tail: Sequence[str], attempt: int) -> str:
         new = self._join_with_new_numbers(key, pieces, attempt)
         if attempt >= _SINGLE or (attempt and not any(p.isdigit() for p in pieces)):
             new += draw_digits(self.cast.ledger, "local part", key, "00" if attempt < _SINGLE else "0000", attempt)
-        new += tail
+        new += self._join_with_new_numbers(f"{key} +", tail, attempt)
         return "" if new == key else new
 
     def _replace_runs(self, runs: Sequence[str], reading: Reading | None) -> list[str]:

@@ -167,6 +167,8 @@ def _find_token_kinds(tokens: list[str], before_commas: set[int]) -> list[str]:
             kinds.append("particle")
         elif inside and token.islower() and (word in lists.small or (mixed and len(word) == 1 and word.isalpha())):
             kinds.append("between")  # "Roe v. Wade", "Eleanor of Aquitaine"
+        elif i > first and token in ("v", "v.", "vs", "vs.", "versus"):
+            kinds.append("between")  # "Roe v.", cut off
         elif i > first and ROMAN.fullmatch(token) and (len(token) > 1 or token == "I"):
             kinds.append("suffix")  # "Ferdinand I Habsburg"
         elif len(word) == 1 and word.isalpha() and token[0].isalpha():

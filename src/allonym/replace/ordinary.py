@@ -24,6 +24,10 @@ from allonym.text.words import compile_word_pattern
 _FILE = "ordinary.toml"
 _WORD = compile_word_pattern("'’-", digits=False)
 _CODE = re.compile(r"[\W_]*[A-Za-z\d]+(?:[\W_]+[\dA-Za-z]*\d[\dA-Za-z]*)*[\W_]*")
+_READ_BY_FORM = frozenset({"STREET_ADDRESS", "POSTAL_CODE", "LOCATION_COORDINATES"})
+_YEAR = re.compile(r"(?:19|20)\d\d")
+_HEXADECIMAL = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{6,}")
+_FAMILIAR = 20  # weight of a name that many bear
 _FUNCTION = frozenset("a an the of and in on at to for with by or from as his her their my our your its is".split())
 _NAMES = frozenset({"PERSON", "ORGANIZATION", "LOCATION"})
 """Families whose modules make a name of any word."""
@@ -49,7 +53,7 @@ def _map_words_to_lists() -> dict[str, tuple[str, ...]]:
 
 def is_ordinary_text(text: str) -> bool:
     """Whether a text is in small letters and holds ordinary words only, none of them a name."""
-    if not text.islower() or text.replace("'", "").replace("’", "").isalpha() and len(text) < 3:
+    if not text.islower() or (text.replace("'", "").replace("’", "").isalpha() and len(text) < 3):
         return False
     words = _WORD.findall(text.replace("’", "'"))
     ordinary, lists = read_ordinary_words(), _map_words_to_lists()
@@ -64,9 +68,19 @@ def is_ordinary_text(text: str) -> bool:
 def has_ordinary_words_only(cast: Cast, target: Wanted) -> bool:
     """Whether an entity that would get a name consists of ordinary words, wherever it stands."""
     lineage = cast.get_lineage(target)
-    if lineage[-1] not in _NAMES or "STREET_ADDRESS" in lineage or lineage[0] in ("TITLE", "USER_NAME"):
+    if lineage[-1] not in _NAMES or not _READ_BY_FORM.isdisjoint(lineage) or lineage[0] in ("TITLE", "USER_NAME"):
         return False
-    return all(map(is_ordinary_text, target.surfaces))
+    return all(is_ordinary_text(text) or _is_no_name(cast, text) for text in target.surfaces)
+
+
+def _is_no_name(cast: Cast, text: str) -> bool:
+    """Whether a text that is no ordinary word is no name either: one letter, a code, or a sentence in small letters."""
+    if len(text.strip(".:")) == 1 or _HEXADECIMAL.fullmatch(text):
+        return True
+    words = _WORD.findall(text)
+    if len(words) < 3 or _FUNCTION.isdisjoint(words) or not text.islower():
+        return False
+    return not any(fact.weight >= _FAMILIAR for word in words for fact in cast.kb.name_facts(word))
 
 
 def cover_surface(cast: Cast, target: Wanted, surface: str) -> str | None:
@@ -86,6 +100,8 @@ def cover_surface(cast: Cast, target: Wanted, surface: str) -> str | None:
 
 def _change_code(cast: Cast, surface: str) -> str | None:
     """Return other letters and digits for a number, a code or a single letter."""
+    if _YEAR.fullmatch(surface):
+        return str(int(surface) + 1 + cast.ledger.draw_number("code", surface) % 3)
     has_digit, letters = any(map(str.isdigit, surface)), [c for c in surface if c.isalpha()]
     words = [w for w in _WORD.findall(surface) if len(w) > 3]
     if not (has_digit and not words and _CODE.fullmatch(surface)) and not (len(letters) == 1 and len(surface) < 3):
@@ -94,7 +110,9 @@ def _change_code(cast: Cast, surface: str) -> str | None:
 
     def propose(attempt: int) -> str | None:
         new = draw_shaped_code(code, ANY, Draws(cast.ledger, "code", surface, attempt))
-        is_free = new is None or not (new == code.characters or (new.isalpha() and cast.ledger.text_has_words((new.lower(),))))
+        is_free = new is None or not (
+            new == code.characters or (new.isalpha() and cast.ledger.text_has_words((new.lower(),)))
+        )
         return new if is_free else " "
 
     new = cast.ledger.assign("code", surface, propose, telling=lambda new: new if len(new) > 3 else f"code{new}")

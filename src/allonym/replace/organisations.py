@@ -17,10 +17,12 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
+from allonym.detection.words import read_ordinary_words
 from allonym.kb import ORGANISATIONS, Item, KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace.attributes import choose_nationality
 from allonym.replace.cast import Cast, Renderer
+from allonym.replace.naming import load_name_tables
 from allonym.replace.people import choose_family_name
 from allonym.replace.person import get_name_weight
 from allonym.replace.place_map import PlaceMap, find_nationality, open_place_map, pick_from_pools
@@ -32,7 +34,7 @@ from allonym.text.names import normalize_surface
 
 _HARD = re.compile(r"[^aeiouy]{4}|([a-z])\1\1|[^aeiouy]{2}(?:x|phen|th)|^.{10,}", re.IGNORECASE)
 _RUDE = re.compile(
-    r"fu[cknq]|di[ck]|coc|shit|cum|cun|tit|sex|arse|ass|piss|wan[ck]|nig|fag|slut|rap|hor[ea]|hit", re.IGNORECASE
+    r"fu[cknq]|di[ck]|coc|poo|shit|cum|cun|tit|sex|arse|ass|piss|wan[ck]|nig|fag|slut|rap|hor[ea]|hit", re.IGNORECASE
 )
 _SYLLABLE = re.compile(r"([A-Z][a-z]*?(?<=[aeiouyAEIOU])[^\W\daeiouy]?)([^\W\daeiouyA-Z][aeiouy][a-z]*)")
 _TICKER = re.compile(r"(\$|(?:[A-Za-z]+ ?: ?))?([A-Za-z]{1,6})((?:[.\-][A-Za-z]{1,3})?)")
@@ -179,7 +181,9 @@ class _Chooser:
             new = None
             if part.sort == "family":
                 new = choose_family_name(self._places.cast, core)
-            elif part.sort == "saint" or key in _read_interchangeable_words():
+            elif part.sort == "saint":
+                new = self._choose_saint(core)
+            elif key in _read_interchangeable_words():
                 new = self._choose_interchangeable_word(core)
             elif part.sort == "acronym":
                 new = self._invent_acronym(core)
@@ -194,6 +198,13 @@ class _Chooser:
         if not pool:
             return None
         new = self._ledger.choose("organisation word", key, pool)
+        return match_capitals(new, text) if new else None
+
+    def _choose_saint(self, text: str) -> str | None:
+        key = normalize_surface(text)
+        lists = [names.split() for names in read_toml()["organisations"]["saint_names"]]
+        names = next((row for row in lists if key in map(normalize_surface, row)), lists[0])
+        new = self._ledger.choose("saint", key, [name for name in names if normalize_surface(name) != key])
         return match_capitals(new, text) if new else None
 
     def _choose_place(self, text: str) -> str | None:
@@ -332,7 +343,8 @@ class _Chooser:
         def propose(attempt: int) -> str:
             number = self._ledger.draw_number("acronym", key, attempt)
             letters = "".join(_LETTERS[number // len(_LETTERS) ** i % len(_LETTERS)] for i in range(count))
-            return " " if letters and self._kb.find(letters) else letters
+            is_word = letters.lower() in read_ordinary_words() or _RUDE.search(letters)
+            return " " if letters and (is_word or self._kb.find(letters)) else letters
 
         letters = self._ledger.assign("acronym", key, propose)
         if letters is None:
@@ -445,7 +457,7 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
             end = place_end
             out.append(Part("place", "".join(t.text for t in tokens[i:end])))
             continue
-        elif {token.plain, token.plain.removesuffix("'s")} & (fixed | trades) or token.text.islower():
+        elif {token.plain, token.plain.removesuffix("'s")} & (fixed | trades) or _is_small_ordinary_word(token):
             sort = "fixed"
         elif _follows_saint(tokens, i):
             sort = "saint"
@@ -459,6 +471,14 @@ def find_name_parts(places: PlaceMap, tokens: Sequence[Token]) -> list[Part]:
             if part.sort == "family" and normalize_surface(part.text) not in places.families:
                 part.sort = "word"
     return out
+
+
+def _is_small_ordinary_word(token: Token) -> bool:
+    """Whether a word in small letters tells nothing: it may be a name in a user name, ``OUDJQ_schneider``."""
+    is_known = (
+        token.plain in _SMALL or token.plain in read_ordinary_words() or token.plain in load_name_tables().particles
+    )
+    return token.text.islower() and (is_known or len(token.plain) < 3)
 
 
 def _find_trade_words(places: PlaceMap, words: Sequence[Token], fixed: Set[str], is_of_families: bool) -> Set[str]:
@@ -490,7 +510,10 @@ def _find_place_end(places: PlaceMap, tokens: Sequence[Token], i: int) -> int | 
             continue
         if last in ("of", "&", "and") or (last in generic and last not in _OF_PLACES):
             continue
-        is_known = normalize_surface(text) in places.cast.places or find_nationality(places.kb, text, places.language) is not None
+        is_known = (
+            normalize_surface(text) in places.cast.places
+            or find_nationality(places.kb, text, places.language) is not None
+        )
         if is_known or is_large_place(places, text):
             return j + 1
     return None

@@ -1,9 +1,9 @@
 """Pseudonyms of telephone numbers: numbers that the country reserves for films and books, where it reserves some.
 
 North America: the exchange 555 with 0100 to 0199, in another area code of the same country; toll-free codes stay.
-Elsewhere the blocks of ``phones.tsv``, of as many digits where there are such. A country without any gets a number of the
-same kind (fixed, mobile) that is valid there; it may be somebody's. Where a document's country is replaced, its numbers
-go along: they get that country's code, and are written as they are there.
+Elsewhere the blocks of ``phones.tsv``, of as many digits where there are such. A country without any gets a number of
+the same kind (fixed, mobile) that is valid there; it may be somebody's. Where a document's country is replaced, its
+numbers go along: they get that country's code, and are written as they are there.
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def write_phone(text: str, old: Phone, new: str, to: str = "") -> str | None:
     """Return one surface of a number with the new national number in it.
 
     Country code and trunk prefix in front stay, where the new number is as long and of the same country; else it is
-    written as numbers are there, with spaces, or the signs of the old one, between its groups. A surface that holds only
-    the number's end gets the new one's end. None where the surface is neither.
+    written as numbers are there, with spaces, or the signs of the old one, between its groups. A surface that holds
+    only the number's end gets the new one's end. None where the surface is neither.
 
     Args:
         text: the surface.

@@ -130,7 +130,9 @@ def _list_country_pools(kb: KnowledgeBase, code: str, replaces_languages: bool) 
     if _has_language_of_its_name(kb, code):
         best = [item for item in neighbours if _has_language_of_its_name(kb, item.country)]
     elif replaces_languages:
-        best = [item for item in neighbours if kb.related(item, "language")[:1] != spoken]
+        alike = [item for item in familiar if not _has_language_of_its_name(kb, item.country)]
+        alike = [item for item in alike if item in neighbours] or alike
+        best = [item for item in alike or neighbours if kb.related(item, "language")[:1] != spoken]
     else:
         best = [item for item in familiar if set(spoken) & set(kb.related(item, "language")[:2])]
     if len(best) < 2:
@@ -170,12 +172,18 @@ def _list_non_capital_cities(kb: KnowledgeBase, country: str) -> tuple[Item, ...
 
 
 @lru_cache(maxsize=4096)
-def _list_city_pools(kb: KnowledgeBase, country: str, region: str, size: int) -> Pools:
-    """Return what may replace a city: of the region and its size, of the region, of its size, any of the country."""
+def _list_city_pools(kb: KnowledgeBase, country: str, region: str, size: int, is_named: bool) -> Pools:
+    """Return what may replace a city: of the region and its size, of the region, of its size, any of the country.
+
+    Where the document does not name the region, size counts more: Hamburg does not become one of its quarters.
+    """
     fit = _list_non_capital_cities(kb, country)
     inside = tuple(c for c in fit if region and c.region == region)
     inside = inside if len(inside) >= LEAST_TOWNS else ()
-    pools = (_filter_cities_by_size(inside, size), inside, _filter_cities_by_size(fit, size), fit)
+    alike_inside, alike = _filter_cities_by_size(inside, size), _filter_cities_by_size(fit, size)
+    same_inside = tuple(c for c in inside if c.size == size)
+    same_inside = same_inside if len(same_inside) >= LEAST_TOWNS else ()
+    pools = (alike_inside, inside, alike, fit) if is_named else (same_inside, alike, inside, fit)
     return tuple(pool for pool in pools if pool)
 
 
@@ -230,9 +238,9 @@ def _find_named_places(cast: Cast) -> tuple[frozenset[str], frozenset[int], dict
                     peoples.setdefault(item.country, {})[bare] = item
             elif lineage[-1] == "ORGANIZATION":
                 for word in surface[:_LONGEST].split() if " " in surface else ():
-                    item = find_nationality(kb, word, cast.setting.policy.language) if word[:1].isupper() else None
-                    if item is not None:
-                        peoples.setdefault(item.country, {}).setdefault(normalize_surface(word), item)
+                    people = find_nationality(kb, word, cast.setting.policy.language) if word[:1].isupper() else None
+                    if people is not None:
+                        peoples.setdefault(people.country, {}).setdefault(normalize_surface(word), people)
             elif lineage[-1] == "LOCATION" and "POSTAL_CODE" not in lineage:
                 parts = surface[:_LONGEST].split(",")
                 may_be_town = len(parts) == 1 and "COUNTRY" not in lineage
@@ -271,7 +279,7 @@ def _find_family_names(cast: Cast) -> frozenset[str]:
 
 
 def is_language(cast: Cast, target: Wanted) -> bool:
-    """Whether an entity is a language: by its label, or by the words before it wherever it stands (she teaches Dutch)."""
+    """Whether an entity is a language: by its label, or by the words before it in all places (she teaches Dutch)."""
     if "LANGUAGE" in cast.get_lineage(target):
         return True
     surface = next(iter(target.surfaces), "")
@@ -318,8 +326,8 @@ class PlaceMap:
         self.regions = regions if _is_pseudonymised(policy, "REGION") else frozenset()
         self.families = _find_family_names(cast)
         named = [t for t in cast.targets if cast.get_label_family(t) in ("LANGUAGE", "ORIGIN") and is_language(cast, t)]
-        items = (self.kb.find(surface, ("language",))[:1] for t in named for surface in t.surfaces[:1])
-        self.spoken = frozenset(item for found in items for item in found)
+        languages = (self.kb.find(surface, ("language",))[:1] for t in named for surface in t.surfaces[:1])
+        self.spoken = frozenset(item for items in languages for item in items)
         self.language = policy.language or "en"
         self.main = ""
         self.target = ""
@@ -499,7 +507,8 @@ class PlaceMap:
         if away is None and not there and state is not None:
             goal = self.choose_place(state)
             there = goal.region if goal is not None and goal.kind == "region" and goal.country == to else ""
-        pools: Pools = _list_city_pools(self.kb, to, there, size)
+        is_named = state is not None and (state.id in self.regions or self.keeps_kind("region"))
+        pools: Pools = _list_city_pools(self.kb, to, there, size, is_named)
         if away is not None:
             pools = (self.kb.related(away, "capital"), *pools)
         return self.assign_item("city", f"{normalize_surface(label)}.{region}.{country}>{to}.{there}", pools, id)

@@ -222,7 +222,9 @@ def _prefer_countries(items: Sequence[Item], wishes: Sequence[frozenset[str]]) -
     """Return towns of one name with one of the document's countries first, where that is not much smaller."""
     first = items[0]
     for countries in wishes if first.kind == "city" else ():
-        near = next((i for i in items if i.country in countries and i.kind == "city" and i.size >= first.size - 1), None)
+        near = next(
+            (i for i in items if i.country in countries and i.kind == "city" and i.size >= first.size - 1), None
+        )
         if near is not None:
             return (near, *items)
     return items

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import NamedTuple
 
+from allonym.replace.people import invent_person
+from allonym.replace.person import get_name_weight
 from allonym.replace.place_map import PlaceMap, find_region
 from allonym.replace.tables import list_words, read_toml, read_word_set
 from allonym.replace.wording import describe_shape, get_ordinal_suffix, join_texts
@@ -42,6 +44,7 @@ _LETTERS = {"CA": "ABCEGHJKLMNPRSTVXY", "GB": "ABDEFGHJLNPQRSTUWXYZ", "": "ABCDE
 """Letters of postal codes by country; empty: of the others."""
 _LONGEST = 300  # characters of an address
 _FIRST_NAMES = 24  # choices of a street's name before longer ones are made
+_FIELDS = frozenset("city town state zip postcode country county province region street".split())
 _HOMES = {"fr": "FR", "es": "ES", "it": "IT", "pt": "PT"}  # where the cities lie that give streets their names
 _NUMBERED = re.compile(
     r"(?:highway|hwy|route|rte|interstate|autobahn|road)[ -]?\d+[a-z]?"
@@ -51,7 +54,7 @@ _NUMBERED = re.compile(
 _UNIT_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 _MARK = "\ue000"  # stands for the postal code while an address is read
 _MARKED = re.compile(rf"(\s*{_MARK}\s*)")
-_STREET_ENDINGS = {"de": "straße", "nl": "straat", "sv": "gatan", "da": "vej"}
+_STREET_ENDINGS = {"de": "straße", "nl": "straat", "sv": "gatan", "da": "vej", "nb": "gaten"}
 
 
 def _has_digit(text: str) -> bool:
@@ -122,9 +125,14 @@ def _get_postcode_form(country: str) -> str:
 
 
 @cache
-def _map_states_to_zip_digits() -> dict[str, str]:
-    """Return state to the first digit of its ZIP codes."""
-    return {state: zone for zone, states in read_toml()["postcodes"]["zones"].items() for state in states.split()}
+def _map_regions_to_first_signs() -> dict[tuple[str, str], tuple[str, ...]]:
+    """Return country and region to what its postal codes may begin with."""
+    out: dict[tuple[str, str], tuple[str, ...]] = {}
+    for country, zones in read_toml()["postcodes"]["zones"].items():
+        for sign, regions in zones.items():
+            for region in regions.split():
+                out[country, region] = (*out.get((country, region), ()), sign)
+    return out
 
 
 def _draw_postcode(places: PlaceMap, form: str, country: str, key: str, region: str, attempt: int) -> str:
@@ -135,8 +143,8 @@ def _draw_postcode(places: PlaceMap, form: str, country: str, key: str, region: 
         starts = list_words("postcodes", "areas", "GB")
         form = form.lstrip("A")
         form = form if form[:1] == "9" else "9" + form
-    elif country == "US" and region in _map_states_to_zip_digits():
-        starts = (_map_states_to_zip_digits()[region],)
+    elif (country, region) in _map_regions_to_first_signs():
+        starts = _map_regions_to_first_signs()[country, region]
     elif country in read_toml()["postcodes"]:
         starts = list_words("postcodes", country, "first")
     letters = _LETTERS.get(country, _LETTERS[""])
@@ -183,6 +191,11 @@ def _fold_token(token: str) -> str:
     return normalize_surface(token).rstrip(".")
 
 
+@cache
+def _list_unit_words() -> frozenset[str]:
+    return read_word_set("units", "words") | read_word_set("units", "box")
+
+
 def is_street_address(text: str) -> bool:
     """Whether a text with a number has a word for a street."""
     low = [_fold_token(w) for w in re.findall(r"[^\W\d_]+\.?", text)]
@@ -215,12 +228,12 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
         return change_digits(places, "house", surface)
     text, code = _split_off_postcode(surface)
     segments = re.split(r"(\s*[,;\n]\s*)", text)
-    region = _find_target_us_state(places, segments)
+    region = _find_target_region(places, segments)
     rewriter = _AddressRewriter(places, render_place, surface)
     out = join_texts(s if i % 2 or not s.strip() else rewriter.rewrite_segment(s) for i, s in enumerate(segments))
     if out is None or not code:
         return out
-    new = choose_postcode(places, code, region=region)
+    new = choose_postcode(places, code, region=region or rewriter.region)
     return None if new is None else out.replace(_MARK, new)
 
 
@@ -231,7 +244,8 @@ def _split_off_postcode(surface: str) -> tuple[str, str]:
         matches = [m for m in pattern.finditer(surface) if certain or surface[: m.start()].strip()]
         if matches:
             start, end = matches[-1].span()
-            if not country and re.search(r"\b(?:box|apt|suite|unit|#)\W*$", surface[:start], re.IGNORECASE):
+            before = re.search(r"([^\W\d_]+|#)[\W_]*$", surface[:start])
+            if not country and before and _fold_token(before[1]) in _list_unit_words():
                 continue
             lead = re.search(r"\b[A-Z]{1,2}-$", surface[:start])
             start = lead.start() if lead else start
@@ -239,13 +253,17 @@ def _split_off_postcode(surface: str) -> tuple[str, str]:
     return surface, ""
 
 
-def _find_target_us_state(places: PlaceMap, segments: Sequence[str]) -> str:
-    """Return the code of the region where the address goes, where it names one of the United States."""
-    for word in (word for segment in segments for word in re.findall(r"\b[A-Z]{2}\b", segment)):
-        item = find_region(places.kb, "US", word)
-        if item is not None:
-            other = places.choose_place(item) if places.is_replaced(item) else item
-            return other.region if other is not None and other.country == "US" else ""
+def _find_target_region(places: PlaceMap, segments: Sequence[str]) -> str:
+    """Return the code of the region where the address goes, where it names one of those that postal codes tell."""
+    for segment in segments[1:]:
+        name = re.sub(rf"[\d{_MARK}-]", " ", segment).strip()
+        words = re.findall(r"\b[A-Z]{2}\b", segment)
+        for country in ("US", "CA"):
+            item = next((r for word in words if (r := find_region(places.kb, country, word)) is not None), None)
+            item = item or next(iter(places.kb.find(name, ("region",), country)), None)
+            if item is not None:
+                other = places.choose_place(item) if places.is_replaced(item) else item
+                return other.region if other is not None else ""
     return ""
 
 
@@ -259,13 +277,19 @@ class _Street(NamedTuple):
 
 
 class _AddressRewriter:
-    """Rewrites the parts of one address. Digits depend on the whole of it."""
+    """Rewrites the parts of one address. Digits depend on the whole of it.
+
+    Attributes:
+        region: code of the region where the last place goes; empty: none, or unknown.
+    """
 
     def __init__(self, places: PlaceMap, render_place: RenderPlace, surface: str) -> None:
         self._places = places
         self._render_place = render_place
         self._surface = surface
         self._has_street = False
+        self._has_place = False
+        self.region = ""
 
     def rewrite_segment(self, text: str) -> str | None:
         """Return the replacement of a part between commas; None where a place or a street has none."""
@@ -327,7 +351,10 @@ class _AddressRewriter:
             elif unit and len(token) == 1:
                 out += self._rewrite_unit(token, "")
             else:
-                place = self._rewrite_place("".join(tokens[i:]))
+                rest = "".join(tokens[i:])
+                if all(_fold_token(word) in _FIELDS for word in rest.split()):
+                    return out + rest  # of a form: "Street: 2208 Juniper Drive  City: Boise"
+                place = self._rewrite_place(rest)
                 return None if place is None else out + place
         return out
 
@@ -337,9 +364,28 @@ class _AddressRewriter:
 
     def _rewrite_place_name(self, text: str) -> str | None:
         core = text.strip()
-        is_state = re.fullmatch(r"[A-Za-z]{2}|[A-Z]\.[A-Z]\.", core)
-        new = self._render_place(core, "US_STATE" if is_state else "CITY") if core else ""
+        if not core:
+            return text
+        places = self._places
+        is_state = re.fullmatch(r"[A-Za-z]{2}|[A-Z]\.[A-Z]\.", core) is not None
+        is_state = is_state or (self._has_place and bool(places.kb.find(core, ("region",))))
+        person = self._invent_person(core) if not self._has_street and not self._has_place else None
+        new = person or self._render_place(core, "US_STATE" if is_state else "CITY")
+        self._has_place = person is None
+        self.region = getattr(places.cast.places.get(normalize_surface(core)), "region", "") or self.region
         return None if new is None else text.replace(core, new)
+
+    def _invent_person(self, text: str) -> str | None:
+        """Return another name for who lives at an address that begins with a name: ``Ludwig Maier, Lindenweg 4``."""
+        words, kb = text.split(), self._places.kb
+        if not 1 < len(words) < 4 or not all(w.isalpha() and w.istitle() for w in words) or kb.find(text):
+            return None
+        if not get_name_weight(kb, words[0], "first") or not get_name_weight(kb, words[-1], "last"):
+            return None
+        given_name, family_name = normalize_surface(words[0]), normalize_surface(words[-1])
+        person = invent_person(self._places.cast, given_name, family_name)
+        new = [person.new.get(given_name), person.new.get(family_name)]
+        return None if None in new else " ".join(filter(None, new))
 
 
 def _find_street(tokens: Sequence[str], word_indexes: Sequence[int]) -> _Street | None:

@@ -36,6 +36,7 @@ from allonym.protocol import Mention, Setting, Wanted, traits
 from allonym.replace import ordinary
 from allonym.replace.cast import Cast, Renderer, find_plain_words, make_cast
 from allonym.replace.dates import check_shift_options
+from allonym.replace.kept import find_kept_names
 from allonym.replace.naming import load_name_tables
 from allonym.replace.tables import join_calendar_names, read_toml, read_word_set
 from allonym.text.names import normalize_surface
@@ -132,8 +133,8 @@ def pseudonym(
 
     Args:
         names: ``like`` keeps gender and language of origin; ``neutral`` gives names of either gender.
-        organisations: ``invented`` never takes the name of a real firm; ``known`` takes real ones of the same industry and
-            country where it can.
+        organisations: ``invented`` never takes the name of a real firm; ``known`` takes real ones of the same industry
+            and country where it can.
         country: moves the document's country to this one (ISO 3166, two capitals), with all that belongs to it.
         max_days: the most that dates move either way, 1 to 36,500; they never move by 0. From 732 on no date keeps its
             year.
@@ -156,6 +157,8 @@ _FEW_DIGITS = 2  # digits of a number that may occur elsewhere
 def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[str, Renderer]) -> dict[str, Renderer]:
     """Return renderers that give None where they would write another entity's pseudonym or one that the text has.
 
+    Likewise where a pseudonym keeps a word of its name.
+
     Args:
         cast: of the document.
         targets: all entities that get a pseudonym, in reading order.
@@ -163,6 +166,7 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
     """
     surroundings = _Surroundings(cast, targets)
     results: dict[str, dict[str, str | None]] = {t.entity.key: {} for t in targets if t.entity.key in renderers}
+    labels = {t.entity.key: t.entity.label for t in targets}
     owners: dict[str, tuple[str, str]] = {}  # pseudonym -> key of its entity, and the original
     refused = 0
 
@@ -171,6 +175,8 @@ def avoid_collisions(cast: Cast, targets: Sequence[Wanted], renderers: Mapping[s
         owner = owners.get(plain, (key, original))
         if plain == original:
             return True
+        if find_kept_names(original, plain, labels[key], family, cast.kb):
+            return False
         return (owner[0] == key or owner[1] == original) and not surroundings.occurs_in_document(new, key, family)
 
     mentions = [(span.start, t, s) for t in targets for span, s in zip(t.entity.spans, t.surfaces, strict=True)]
