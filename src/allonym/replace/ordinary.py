@@ -70,7 +70,11 @@ def has_ordinary_words_only(cast: Cast, target: Wanted) -> bool:
     lineage = cast.get_lineage(target)
     if lineage[-1] not in _NAMES or not _READ_BY_FORM.isdisjoint(lineage) or lineage[0] in ("TITLE", "USER_NAME"):
         return False
-    return all(is_ordinary_text(text) or _is_no_name(cast, text) for text in target.surfaces)
+    is_firm = lineage[-1] == "ORGANIZATION"
+    return all(
+        is_ordinary_text(text) or _is_no_name(cast, text) or (is_firm and _is_unknown_word(cast, text))
+        for text in target.surfaces
+    )
 
 
 def _is_no_name(cast: Cast, text: str) -> bool:
@@ -81,6 +85,12 @@ def _is_no_name(cast: Cast, text: str) -> bool:
     if len(words) < 3 or _FUNCTION.isdisjoint(words) or not text.islower():
         return False
     return not any(fact.weight >= _FAMILIAR for word in words for fact in cast.kb.name_facts(word))
+
+
+def _is_unknown_word(cast: Cast, text: str) -> bool:
+    """Whether a text is one word in small letters, in a document with capitals, that nobody is known by."""
+    is_small = text.isalpha() and text.islower() and not cast.text[:400].islower()
+    return is_small and not cast.kb.find(text) and not cast.kb.name_facts(text)
 
 
 def cover_surface(cast: Cast, target: Wanted, surface: str) -> str | None:
