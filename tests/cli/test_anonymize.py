@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,18 @@ def test_plans_with_originals_undo_the_run(run, tmp_path):
     assert run("restore", str(safe), "--plans", str(plans), "-o", str(tmp_path / "c.txt")).code == 0
     assert (tmp_path / "c.txt").read_bytes() == source.read_bytes()
     assert run("anonymize", str(source), "--originals").code == 2
+
+
+def test_dry_run_shows_how_columns_are_treated_and_a_file_changes_it(run, tmp_path):
+    source, chosen = tmp_path / "a.csv", tmp_path / "columns.toml"
+    source.write_text("name,mail,total,code\nAda,a@example.com,5,x1\nCyd,b@example.com,6.5,x2\n")
+    shown = run("anonymize", str(source), "--dry-run", "--columns", str(chosen)).out.splitlines()
+    assert [line.split()[1] for line in shown[1:5]] == ["PERSON", "EMAIL_ADDRESS", "keep", "text"]
+    assert tomllib.loads(chosen.read_text())["columns"]["mail"] == "EMAIL_ADDRESS"
+    chosen.write_text(chosen.read_text().replace('"text"', '"GENERIC_ID"'))
+    target = tmp_path / "b.csv"
+    run("anonymize", str(source), str(target), "--columns", str(chosen))
+    assert target.read_text().splitlines()[2] == "[PERSON_2],[EMAIL_ADDRESS_2],6.5,[GENERIC_ID_2]"
+    chosen.write_text('[columns]\nname = "PERSN"\n')
+    failed = run("anonymize", str(source), str(target), "--overwrite", "--columns", str(chosen))
+    assert failed.code == 2 and "did you mean: PERSON" in failed.err

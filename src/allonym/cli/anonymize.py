@@ -82,7 +82,14 @@ def anonymize(
         "also for later runs",
     ),
     files: Files,
-    dry_run: bool = declare_setting(False, "write nothing; count what would be replaced"),
+    columns: Path | None = declare_setting(
+        None,
+        "TOML file with the treatment of columns: keep, text, or a label. A dry run writes it where there is none",
+        option="FILE",
+    ),
+    dry_run: bool = declare_setting(
+        False, "write no result; show how columns are treated, and count what would be replaced"
+    ),
     show: bool = declare_setting(False, "with --dry-run: list each replacement beside its original"),
     quiet: bool = QUIET,
 ) -> None:
@@ -98,6 +105,7 @@ def anonymize(
       allonym anonymize reviews.csv safe.csv --field review --report run.json
       echo "Write to jane.doe@example.com" | allonym anonymize -
       allonym anonymize letter.txt --dry-run --show
+      allonym anonymize customers.csv --dry-run --columns customers.toml
       allonym anonymize interviews/ safe/ --policy pseudonyms --vault study.vault --secret-file study.key
       allonym anonymize s3://lake/reviews s3://lake/safe --runner ray --key-file secret.key --resume
     """
@@ -116,6 +124,8 @@ def anonymize(
         for uri in filter(None, map(_URI.match, (source, target or ""))):
             raise click.UsageError(f"a {uri[0]} URI requires --runner ray")  # only the scheme: a URI may contain a key
     policy = choice.load_policy()
+    if columns is not None and (columns.exists() or not dry_run):
+        policy = _read_columns(columns, policy)
     if subject is not None:
         # The subject field identifies, so its value is replaced in every field of the record.
         names = {**policy.metadata, "GENERIC_ID": (*policy.metadata.get("GENERIC_ID", ()), subject)}
@@ -124,7 +134,9 @@ def anonymize(
     if dry_run:
         if key is None and (opened := vault.open_vault()):
             key = opened.operator_key
-        _report_dry_run(texts.read_documents(source, named=False, policy=policy), policy, key, vault.scope, show=show)
+        decided = _report_columns(source, texts, policy, columns)
+        documents = texts.read_documents(source, named=False, policy=policy)
+        _report_dry_run(documents, policy, key, vault.scope, show=show, shared=decided)
         return
     if not target:
         _check_printable(source, texts.format)
@@ -193,18 +205,55 @@ def _check_printable(source: str, format: str | None) -> None:
         raise UsageError(f"{source} is not a text file: a TARGET is required, such as {path.stem}-safe{path.suffix}")
 
 
-def _report_dry_run(
-    documents: Iterable[Document], policy: Policy, key: bytes | str | None, scope: str, *, show: bool
-) -> None:
-    from allonym.pipeline import anonymize
+def _read_columns(path: Path, policy: Policy) -> Policy:
+    from allonym.files.columns import read_treatments
 
+    if not path.exists():
+        raise UsageError(f"there is no file {path}; --dry-run --columns {path} writes one")
+    return read_treatments(path, policy)
+
+
+def _report_columns(source: str, texts: TextFields, policy: Policy, path: Path | None) -> bool:
+    """Show what is decided about the columns of tables, and write it to ``path``, if there is no such file.
+
+    Returns:
+        Whether there are columns.
+    """
+    from allonym.cli.outputs import write_files
+    from allonym.files.columns import write_treatments
+    from allonym.files.tasks import list_columns
+
+    if source == "-":
+        return False
+    listed = list(list_columns(source, fields=texts.field, format=texts.format, policy=policy))
+    if not listed:
+        return False
+    several = len({name for name, _ in listed}) > 1
+    rows = [(*([name] * several), c.name, c.treatment, c.reason, c.filled, c.different) for name, c in listed]
+    head = [*(["file"] * several), "column", "treatment", "because of", "filled", "different"]
+    terminal.print_table(head, rows, right=(len(head) - 2, len(head) - 1))
+    click.echo()
+    if path is not None and not path.exists():
+        write_files({path: write_treatments(column for _, column in listed)})
+        terminal.print_note(f"{path} holds these treatments; change them there, and run again with --columns {path}")
+    return True
+
+
+def _report_dry_run(
+    documents: Iterable[Document], policy: Policy, key: bytes | str | None, scope: str, *, show: bool, shared: bool
+) -> None:
+    from allonym.pipeline import detect_with_key, replace_found
+    from allonym.replace.cast import CorpusBook
+
+    book = CorpusBook() if shared else None
     mentions: Counter[tuple[str, str]] = Counter()
     unread: Counter[str] = Counter()
     characters = 0
     edits: list[tuple[object, ...]] = []
     count = 0
     for count, document in enumerate(documents, 1):
-        result = anonymize(document, policy, key=key, scope=scope)
+        spans = detect_with_key(document, policy, key)
+        result = replace_found(document, spans, policy, key=key, scope=scope, book=book)
         plan, characters = result.plan, characters + result.report.characters
         unread.update(result.report.unread)
         mentions.update((e.label, e.operator.partition("@")[0]) for e in plan.edits)

@@ -6,6 +6,7 @@ What cannot be decided is prose. A cell that is not like the sample of its kept 
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections import Counter
@@ -13,9 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
+from pathlib import Path
 
 from allonym.batch import join_fields, split_field_name
 from allonym.document import KEPT, PROSE
+from allonym.errors import PolicyError, check_names, hide_foreign_errors
 from allonym.files.fields import is_record_id
 from allonym.policy import Policy
 
@@ -62,7 +65,7 @@ class Column:
         reason: why, for people; holds no cell.
         filled, different: number of cells of the sample that hold something, and of different values.
         values: the values of a column that is kept as categories; None: any number, or, if the user chose, anything.
-        chosen: whether the user decided.
+        chosen: whether the user decided, against what the sample says.
         treated: whether its cells are anonymised at all.
     """
 
@@ -97,6 +100,29 @@ class Column:
 
 UNKNOWN = Column("", PROSE, "")
 """For cells that belong to no column."""
+
+
+def write_treatments(columns: Iterable[Column]) -> str:
+    """Return the table ``[columns]`` of a policy, as TOML, with what was decided about columns, and why."""
+    lines = {
+        c.name: f"{json.dumps(c.name, ensure_ascii=False)} = {json.dumps(c.treatment)}  # {c.reason}" for c in columns
+    }
+    head = (
+        "# keep, text, or the label of the identifier in the cells; allonym labels list shows the labels\n[columns]\n"
+    )
+    return head + "\n".join(lines.values()) + "\n"
+
+
+def read_treatments(path: Path, policy: Policy) -> Policy:
+    """Return a policy with the treatments of columns in a TOML file.
+
+    Raises:
+        PolicyError, UnknownNameError: the file is not valid, or a treatment is not known.
+    """
+    with hide_foreign_errors(f"{path}: not valid TOML", tomllib.TOMLDecodeError, UnicodeDecodeError, error=PolicyError):
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    check_names("key", table, ("columns",), str(path))
+    return policy.with_(columns=policy.changed(table, str(path)).columns)
 
 
 @cache
@@ -174,12 +200,13 @@ def _decide_column(name: str, shown: str, values: Sequence[str], policy: Policy,
     treatment = policy.columns.get(name, policy.columns.get(shown))
     if fields and name not in fields:
         return Column(shown, KEPT, "not among the fields", *counts, treated=False)
-    if treatment is not None:
-        role = {"keep": KEPT, "text": PROSE}.get(treatment, treatment)
-        return Column(shown, role, "chosen", *counts, chosen=True)
+    if treatment not in (None, "keep"):
+        return Column(shown, PROSE if treatment == "text" else str(treatment), "chosen", *counts, chosen=True)
     if not fields and values and all(is_record_id((name,), v) for v in values):
         return Column(shown, KEPT, "record id", *counts, treated=False)
     role, reason, categories = _judge_values(name, values, different, policy)
+    if treatment == "keep":
+        return Column(shown, KEPT, "chosen", *counts, values=categories, chosen=role != KEPT)
     if role == KEPT and fields:
         role, reason, categories = PROSE, "named as a field", None
     return Column(shown, role, reason, *counts, values=categories)
@@ -322,10 +349,16 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
     """Tell whether the name of a column must not reach a report: it is empty, or something is found in it."""
     from allonym.pipeline import detect
 
-    if not name.strip():
-        return True
-    keys = (key for keys in policy.metadata.values() for key in keys)
-    return name not in keys and bool(detect(name, policy))
+    if not name.strip() or _is_known_name(name) or any(name in keys for keys in policy.metadata.values()):
+        return not name.strip()
+    return bool(detect(name, policy))
+
+
+def _is_known_name(name: str) -> bool:
+    """Tell whether a name consists of, or ends with, the words of columns' names."""
+    lists = _read_words()
+    vocabulary = lists["keep"]["words"] | lists["headers"]["words"]
+    return bool(_ends_with(_split_name(name), vocabulary) or find_label_of_name(name))
 
 
 def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Policy, fields: Sequence[str] = ()) -> bool:
@@ -343,13 +376,8 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
     filled = [name for name in names if name]
     if not filled or len(set(filled)) < len(filled):
         return False
-    words = [_split_name(name) for name in filled]
-    lists = _read_words()
-    vocabulary = lists["keep"]["words"] | lists["headers"]["words"]
     metadata = {split_field_name(key) for keys in policy.metadata.values() for key in keys}
-    named = [
-        bool(_ends_with(word, vocabulary) or find_label_of_name(name)) for name, word in zip(filled, words, strict=True)
-    ]
+    named = [_is_known_name(name) for name in filled]
     if any(split_field_name(name) in metadata for name in filled):
         return True
     plain = [_NAME.fullmatch(name) is not None for name in filled]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, Findings, describe_failure, detect_records
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
+from allonym.files.columns import Column
 from allonym.files.formats import get_format
-from allonym.files.items import Item
+from allonym.files.items import Item, list_items
 from allonym.files.output import hash_next_bytes
 from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk
+from allonym.policy import Policy
 
 BATCH = 1 << 16
 """Approximate size of a batch in bytes."""
@@ -174,6 +178,33 @@ def parse_all_chunks(
             parsed = item.format.parse(task.chunk, job)
         yield item, lines, parsed, task.place.last
         lines = 0 if task.place.last else lines + (parsed.lines if parsed else 0)
+
+
+def list_columns(
+    source: str | Path,
+    *,
+    fields: Sequence[str] | None = None,
+    format: str | None = None,
+    policy: str | Path | Policy = "default",
+) -> Iterator[tuple[str, Column]]:
+    """Yield what is decided about each column of the tables in a file or folder, with the name of the file.
+
+    Args:
+        source, fields, format, policy: as for :func:`allonym.files.anonymize_path`; not standard input.
+
+    Raises:
+        UsageError: there is no such file, format or field.
+        DataError: a file cannot be read.
+    """
+    items, _ = list_items(source, Path(os.devnull, "folder") if Path(source).is_dir() else "-", format)
+    job = Job(Policy.load(policy), fields=tuple(fields or ()))
+    for item in items:
+        if item.format is None or item.format.columns is None or item.source is None:
+            continue
+        with item.source.open("rb") as raw:
+            stream = cast(BinaryIO, _Unpacked(fileobj=raw)) if item.packed else raw
+            for column in item.format.columns(stream, job):
+                yield item.name, column
 
 
 class _Unpacked(gzip.GzipFile):
