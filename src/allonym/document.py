@@ -16,9 +16,10 @@ Interval = tuple[int, int]
 
 _EMPTY: Mapping[str, object] = MappingProxyType({})
 
-PROSE, TECHNICAL, KEPT = "", "technical", "kept"
+PROSE, CAPTION, TECHNICAL, KEPT = "", "caption", "technical", "kept"
 """Roles of parts. Prose is read by every detector; technical text (formulas, attributes, names of styles) by rules and
-lists only; of a kept value (a number, a category) only direct identifiers count that rules or lists find in it."""
+lists only. Of a caption (the name of a sheet) only direct identifiers count; of a kept value (a number, a category)
+only those that rules or lists find."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,8 +89,8 @@ class Document:
         parts: where the pieces of the source stand in ``text`` (fields of a record, cells, runs); what lies
             between two parts is a separator. Empty: the text is one part.
         turns: a conversation's turns, in order.
-        roles: what each part is: ``PROSE``, ``TECHNICAL``, ``KEPT``, or the label of the identifier that the whole part
-            is. Empty: all is prose.
+        roles: what each part is: ``PROSE``, ``CAPTION``, ``TECHNICAL``, ``KEPT``, or the label of what the whole part
+            identifies. Empty: all is prose.
     """
 
     id: str

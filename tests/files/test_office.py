@@ -166,7 +166,7 @@ def test_xlsx(run):
     assert rows[0][:6] == ["id", "mail", "phone", "born", "ssn", "stars"]
     assert rows[1][:3] == ["r1", MAIL, "[PHONE_NUMBER_1]"] and rows[1][4:6] == ["[US_SSN_1]", 5]
     assert str(rows[1][3]).startswith("[DATE_OF_BIRTH")
-    assert rows[2][2] == 12 and rows[2][5] == 4.5 and rows[2][6] == "=SUM(F2:F3)"
+    assert rows[2][2] == "[PHONE_NUMBER_2]" and rows[2][5] == 4.5 and rows[2][6] == "=SUM(F2:F3)"
     assert rows[1][6] == f'=HYPERLINK("mailto:{MAIL}", "x")'
     assert sheet.oddHeader.center.text == f"for {MAIL}"
 
@@ -194,12 +194,62 @@ def test_xlsx_the_result_of_a_formula_goes_with_what_it_repeats(run):
     assert b"78051120" not in everything(safe) and b"<f>A2</f>" in everything(safe)
 
 
-def test_xlsx_name_of_a_sheet_is_not_changed_in_secret(run):
+def test_xlsx_a_sheet_whose_name_identifies_is_renamed_with_all_references(run):
+    import openpyxl
+    from openpyxl.workbook.defined_name import DefinedName
+
     def named(book):
         book.active.title = "a@example.com"
+        book.active.append(["Total", 3])
+        for name in ("January", "Index", "Лист1"):
+            book.create_sheet(name)["A1"] = "='a@example.com'!B1"
+        book.defined_names["Sum"] = DefinedName("Sum", attr_text="'a@example.com'!$B$1")
+        book.active["A3"].hyperlink = "#'a@example.com'!B1"
 
-    with pytest.raises(DataError, match="name of sheet 1"):
-        run("a.xlsx", xlsx_bytes(named))
+    out = run("a.xlsx", xlsx_bytes(named))[0]
+    assert b"a@example.com" not in everything(out)
+    book = openpyxl.load_workbook(io.BytesIO(out))
+    assert book.sheetnames == ["EMAIL_ADDRESS_1", "January", "Index", "Лист1"]
+    assert book["Index"]["A1"].value == "='EMAIL_ADDRESS_1'!B1"
+    assert book.defined_names["Sum"].attr_text == "'EMAIL_ADDRESS_1'!$B$1"
+
+
+def test_xlsx_formulas_formats_and_kept_columns_stay(run):
+    import openpyxl
+
+    formulas = ['=TEXT(B2,"MMMM YYYY")', '=IF(C2>1000,"Large","Small May")', '=COUNTIF(A:A,"Ada Brook")', "=C2*2"]
+
+    def filled(book):
+        sheet = book.active
+        sheet.append(["Customer", "Joined", "Amount", "Status", *"WXYZ"])
+        for name in ("Ada Brook", "Cyd Dale", "Ada Brook"):
+            sheet.append([name, datetime.date(2020, 1, 2), 1999.99, "open", *formulas])
+        sheet["C2"].number_format = '#,##0.00 "May"'
+
+    sheet = openpyxl.load_workbook(io.BytesIO(run("a.xlsx", xlsx_bytes(filled))[0])).active
+    rows = [[cell.value for cell in row] for row in sheet.rows]
+    assert rows[0] == ["Customer", "Joined", "Amount", "Status", *"WXYZ"] and sheet["C2"].number_format.endswith(
+        '"May"'
+    )
+    assert [row[0] for row in rows[1:]] == ["[PERSON_1]", "[PERSON_2]", "[PERSON_1]"]
+    assert all(row[1] == "[DATE_1]" and row[2:4] == [1999.99, "open"] for row in rows[1:])
+    # A text in a formula that is a value of a cell is replaced like the cell; nothing else changes.
+    formulas[2] = '=COUNTIF(A:A,"[PERSON_1]")'
+    assert all(row[4:] == formulas for row in rows[1:])
+
+
+def test_xlsx_results_of_formulas_do_not_repeat_short_numbers(run):
+    def repeated(book):
+        book.active.append(["Customer number", "Copy"])
+        for number in (20417, 20418, 20419):
+            book.active.append([number, "=A2"])
+
+    data = xlsx_bytes(repeated)
+    sheet = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        old = re.search(rb"<f>A2</f><v\s*(/>|></v>)", archive.read(sheet))[0]
+    safe = everything(run("a.xlsx", changed(data, sheet, old=old, by=b"<f>A2</f><v>20417</v>"))[0])
+    assert b"20417" not in safe and b"<f>A2</f>" in safe
 
 
 def test_xlsx_with_what_cannot_be_treated_is_refused(run):

@@ -28,11 +28,12 @@ from allonym.detection.mentions import (
     find_repeated_names,
     is_written_with_care,
 )
-from allonym.detection.structure import Prose, apply_structure, cut_prose
+from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
 from allonym.detection.turns import add_turns
 from allonym.detection.verdict import give_one_label, weigh_findings
 from allonym.detection.words import read_word_list
 from allonym.document import (
+    KEPT,
     Document,
     Interval,
     Reach,
@@ -185,10 +186,11 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     findings = weigh_findings(document, findings)
     tagged = [span for span in findings if span.source == TAGGER]
     person_score = compute_needed_scores(policy)["PERSON"]
-    if tagged:
-        findings += find_repeated_names(text, tagged, findings, policy.taxonomy)
+    if names := [span for span in findings if span.source in (TAGGER, COLUMN)]:
+        findings += find_repeated_names(text, names, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
         findings += find_name_repetitions(text, findings, policy.taxonomy)
+    if person_score <= ECHO_SCORE and findings and KEPT not in document.roles:  # capitals in tables are no evidence
         findings += find_initials(text, findings, policy.taxonomy)
         if is_written_with_care(text, [turn.start for turn in document.turns]):
             findings += find_capitalised_names(text, findings)

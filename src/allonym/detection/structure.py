@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from allonym.detection.languages import Passage
 from allonym.document import (
+    CAPTION,
     KEPT,
     PROSE,
     TECHNICAL,
@@ -31,6 +32,9 @@ Stretch = TypeVar("Stretch", Span, Passage)
 
 COLUMN = "column"
 """Source of the findings that are whole parts."""
+
+LEAST_VALUE = 4
+"""Least number of characters of the value of a cell that is looked for in technical text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +82,7 @@ def cut_prose(document: Document, policy: Policy) -> Prose | None:
 
 
 def _is_no_prose(role: str, policy: Policy) -> bool:
-    return role in (TECHNICAL, KEPT) or (role != PROSE and policy.looks_for(role))
+    return role in (TECHNICAL, KEPT) or (role not in (PROSE, CAPTION) and policy.looks_for(role))
 
 
 def apply_structure(document: Document, policy: Policy, candidates: list[Span]) -> list[Span]:
@@ -92,7 +96,7 @@ def apply_structure(document: Document, policy: Policy, candidates: list[Span]) 
     findings: list[Span] = []
     unchanged: list[Interval] = []
     for (a, b), role in zip(document.parts, document.roles, strict=True):
-        if role == KEPT:
+        if role in (KEPT, CAPTION):
             unchanged.append((a, b))
         elif role not in (PROSE, TECHNICAL) and policy.looks_for(role):
             if findings and findings[-1].end == a and findings[-1].label == role:  # the next run of a cell
@@ -119,7 +123,19 @@ def apply_structure(document: Document, policy: Policy, candidates: list[Span]) 
             continue
         rests = subtract_intervals((span.start, span.end), closed)
         findings += (_trim_span(text, replace(span, start=a, end=b)) for a, b in rests if text[a:b].strip())
-    return findings
+    return [*findings, *_find_values_in_technical_parts(document, findings)]
+
+
+def _find_values_in_technical_parts(document: Document, findings: list[Span]) -> Iterator[Span]:
+    """Yield the technical parts that are the value of a cell: a text in a formula that counts a customer's rows."""
+    text = document.text
+    if TECHNICAL not in document.roles:
+        return
+    cells = (span for span in findings if span.source == COLUMN and len(span) >= LEAST_VALUE)
+    labels = {text[span.start : span.end]: span.label for span in cells}
+    for (a, b), role in zip(document.parts, document.roles, strict=True):
+        if role == TECHNICAL and text[a:b].strip() in labels:
+            yield _trim_span(text, Span(a, b, labels[text[a:b].strip()], 1.0, COLUMN))
 
 
 def _trim_span(text: str, span: Span) -> Span:

@@ -9,13 +9,14 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
-from allonym.document import Document
+from allonym.document import PROSE, Document
 from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, ParsedChunk, Tally, check_compression_ratio
+from allonym.policy import Policy
 
 MAX_PARTS = 10_000
 TYPES = "[Content_Types].xml"
@@ -41,11 +42,12 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class TextSlot:
-    """A text in an XML tree: its text, a function that sets it, and the separator before it."""
+    """A text in an XML tree: its text, a function that sets it, the separator before it, and its role."""
 
     text: str = field(repr=False)
     set: Callable[[str], None] = field(repr=False)
     before: str = "\n"
+    role: str = PROSE
 
 
 @dataclass(slots=True)
@@ -62,6 +64,7 @@ class Package:
         authors: replacements for the authors of comments and changes; embedded packages share it.
         last: functions to call before the package is written.
         serials: numbers of the tracked changes that were added.
+        policy: decides about the columns of sheets.
         without: counts of removed or kept content other than text, such as "pictures left out".
     """
 
@@ -75,6 +78,7 @@ class Package:
     authors: dict[str, str] = field(default_factory=dict, repr=False)
     last: list[Callable[[], None]] = field(default_factory=list, repr=False)
     serials: list[int] = field(default_factory=list)
+    policy: Policy = field(default_factory=partial(Policy.load, "default"), repr=False)
     without: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -268,16 +272,16 @@ class Part:
         parent.remove(element)
         self.mark_changed()
 
-    def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n") -> TextSlot:
+    def make_slot(self, text: str, put: Callable[[str], object], before: str = "\n", role: str = PROSE) -> TextSlot:
         """Return a slot whose new text goes to ``put`` if XML can contain it."""
 
         def set_text(new: str) -> None:
             put(require_xml_characters(new))
             self.mark_changed()
 
-        return TextSlot(text, set_text, before)
+        return TextSlot(text, set_text, before, role)
 
-    def make_text_slot(self, element: Any, before: str = "\n") -> TextSlot:
+    def make_text_slot(self, element: Any, before: str = "\n", role: str = PROSE) -> TextSlot:
         """Return the slot of an element's text."""
 
         def put_text(text: str) -> None:
@@ -285,11 +289,11 @@ class Part:
             if text != text.strip() and isinstance(element.tag, str):
                 element.set(_XMLNS_SPACE, "preserve")
 
-        return self.make_slot(element.text or "", put_text, before)
+        return self.make_slot(element.text or "", put_text, before, role)
 
-    def make_attribute_slot(self, element: Any, attribute: str) -> TextSlot:
+    def make_attribute_slot(self, element: Any, attribute: str, role: str = PROSE) -> TextSlot:
         """Return the slot of an element's attribute."""
-        return self.make_slot(str(element.get(attribute)), partial(element.set, attribute))
+        return self.make_slot(str(element.get(attribute)), partial(element.set, attribute), role=role)
 
     def list_stray_slots(self) -> Iterator[TextSlot]:
         """Return the slots of comments, processing instructions, and text after elements."""
@@ -326,9 +330,12 @@ def get_local_name(element: Any) -> str:
 def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: str) -> ParsedChunk:
     """Return an office file as one document of its slots, which is written back into the package, and then verified."""
     package = Package.open(chunk.data)
+    package.policy = job.policy
     slots = list_slots(package, job.policy.images, 0)
     separators = [s.before for s in slots[1:]] + [""] if slots else []
     document = Document.from_parts("", [s.text for s in slots], separators=separators)
+    if any(s.role for s in slots):
+        document = replace(document, roles=tuple(s.role for s in slots))
 
     def render_package(parts: tuple[str, ...]) -> bytes:
         for slot, part in zip(slots, parts, strict=bool(slots)):

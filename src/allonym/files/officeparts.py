@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 
+from allonym.document import CAPTION, PROSE
 from allonym.errors import DataError
 from allonym.files.office import (
     Package,
@@ -111,7 +112,7 @@ def _add_embedded_package(package: Package, name: str, images: str, depth: int) 
         return False
     try:
         inner = Package.open(package.entries[name])
-        inner.authors = package.authors
+        inner.authors, inner.policy = package.authors, package.policy
         kind = next((KINDS[part] for part in KINDS if part in inner.entries), None)
         if kind is None:
             return False
@@ -182,7 +183,8 @@ def _clean_and_list_properties(part: Part) -> Iterator[TextSlot]:
                 element.text = None
                 part.mark_changed()
         elif local not in _PLAIN_PROPERTIES and text not in ("true", "false") and not is_common_office_text(text):
-            yield part.make_text_slot(element)
+            # Titles of parts are mostly the names of sheets.
+            yield part.make_text_slot(element, role=CAPTION if local == "lpstr" else PROSE)
 
 
 def list_author_slots(package: Package) -> Iterator[TextSlot]:

@@ -1,25 +1,37 @@
 """XLSX: all texts of a workbook form one document; formulas, formats and layout are kept.
 
-Long numbers and dates are read as text too: a finding turns the cell into a text cell. Comments, charts and drawings
-are anonymised. Pictures become grey unless the policy keeps them. A file with pivot tables, embedded objects or links
-to other files is refused.
+Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered becomes
+a text cell. In formulas only the texts in quotation marks are searched, by rules and for what was found elsewhere. A
+sheet whose name identifies is renamed, with all references. Comments, charts and drawings are anonymised. Pictures
+become grey unless the policy keeps them. A file with pivot tables, embedded objects or links to other files is refused.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from itertools import islice
-from typing import Any
+from typing import Any, BinaryIO
 
 from allonym.batch import format_lead_in
+from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL, splice_text
 from allonym.errors import DataError, RefusedContent
-from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
+from allonym.files.columns import Column
+from allonym.files.office import Package, Part, TextSlot, get_local_name, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
-from allonym.files.record import Format
+from allonym.files.record import Format, Job, read_within_limit
+from allonym.files.sheets import (
+    FORMULAS,
+    CellPlace,
+    ShowDate,
+    choose_shared_place,
+    list_formula_literals,
+    make_sheet_name,
+    read_sheet,
+    rename_sheets,
+)
 
 _ALLOWED = {
     r"xl/workbook\.xml": "workbook",
@@ -41,62 +53,40 @@ _REFUSED = (
     (r"xl/(revisions|users).*", "a change history"),
     (r"xl/(slicers|slicerCaches|timelines|richData)/.*", "a linked data type"),
 )
-TITLE_ROWS = 20
-"""Number of rows at the top of a sheet that may have the column names."""
-
+_ALLOWED_SHEET = re.compile(r"xl/worksheets/sheet\d+\.xml")
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
-_FORMULAS = frozenset(("f", "formula", "formula1", "formula2"))
 _ATTRIBUTES = {
-    "hyperlink": ("display", "tooltip", "location"),
-    "dataValidation": ("errorTitle", "error", "promptTitle", "prompt"),
-    "cfRule": ("text",),
-    "tableColumn": ("name", "totalsRowLabel"),
-    "table": ("comment",),
-    "filter": ("val",),
-    "customFilter": ("val",),
-    "scenario": ("name", "comment", "user"),
-    "inputCells": ("val",),
+    "hyperlink": {"display": PROSE, "tooltip": PROSE, "location": TECHNICAL},
+    "dataValidation": dict.fromkeys(("errorTitle", "error", "promptTitle", "prompt"), PROSE),
+    "cfRule": {"text": TECHNICAL},
+    "tableColumn": {"name": KEPT, "totalsRowLabel": PROSE},
+    "table": {"comment": PROSE},
+    "filter": {"val": TECHNICAL},
+    "customFilter": {"val": TECHNICAL},
+    "scenario": {"name": PROSE, "comment": PROSE, "user": PROSE},
+    "inputCells": {"val": TECHNICAL},
 }
+_NOWHERE = CellPlace("", PROSE)
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
-def _list_rich_text_slots(part: Part, parent: Any, column: str) -> Iterator[TextSlot]:
+def _list_rich_text_slots(part: Part, parent: Any, place: CellPlace) -> Iterator[TextSlot]:
     """Return the runs of a rich text, read as one text, after its column's name."""
-    gap = "\n" + format_lead_in(column, "".join(parent.itertext()))
+    gap = _make_gap(place, "".join(parent.itertext()))
     for element in parent.iter("{*}t"):
-        yield part.make_text_slot(element, gap)
+        yield part.make_text_slot(element, gap, place.role)
         gap = ""
 
 
-def _list_cells_with_column_names(part: Part, shared: list[str]) -> Iterator[tuple[Any, str]]:
-    """Return the cells of a sheet, each with its column name."""
-    rows: dict[str, list[tuple[str, Any, str]]] = {}
-    for cell in part.root.iter("{*}c"):
-        column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
-        cells = rows.setdefault(row, [])
-        cells.append((column, cell, _read_cell_text(cell, shared) if len(rows) <= TITLE_ROWS else ""))
-    filled = {row: sum(bool(text) for _, _, text in cells) for row, cells in islice(rows.items(), TITLE_ROWS)}
-    # There may be a title above the column names, in a cell or two.
-    top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
-    names: dict[str, str] = {}
-    for row, cells in rows.items():
-        if row == top:
-            names = {column: text for column, _, text in cells}
-        for column, cell, _ in cells:
-            yield cell, "" if row == top else names.get(column, "")
+def _make_gap(place: CellPlace, text: str) -> str:
+    """Return what stands before a cell's text: prose is read after the name of its column."""
+    return "\n" + (format_lead_in(place.name, text) if place.role == PROSE else "")
 
 
-def _read_cell_text(cell: Any, shared: list[str]) -> str:
-    value = cell.findtext("{*}v") or ""
-    if cell.get("t") == "s":
-        return shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
-    return "".join(cell.itertext()) if cell.get("t") == "inlineStr" else value
-
-
-def _make_date_finder(package: Package) -> Callable[[Any, str], str | None]:
+def _make_date_finder(package: Package) -> ShowDate:
     """Return a function from a cell and its number to the date that the cell shows, or None."""
     old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
     epoch = datetime.datetime(1899, 12, 30)
@@ -131,7 +121,7 @@ def _find_date_styles(package: Package) -> frozenset[int]:
     return frozenset(i for i, xf in cell_formats if int(xf.get("numFmtId", 0)) in dates)
 
 
-def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> TextSlot:
+def _make_number_slot(part: Part, cell: Any, text: str, place: CellPlace) -> TextSlot:
     """Return the slot of a number. An edit makes its cell a text cell.
 
     The result of a formula is removed instead; the program that opens the file computes it again.
@@ -148,7 +138,7 @@ def _make_number_slot(part: Part, cell: Any, text: str, column: str) -> TextSlot
             cell.set("t", "inlineStr")
             etree.SubElement(etree.SubElement(cell, f"{space}is"), f"{space}t").text = new
 
-    return part.make_slot(text, put_number, "\n" + format_lead_in(column, text))
+    return part.make_slot(text, put_number, _make_gap(place, text), place.role)
 
 
 def _list_header_or_footer_slots(part: Part, element: Any) -> Iterator[TextSlot]:
@@ -168,9 +158,7 @@ def _list_header_or_footer_slots(part: Part, element: Any) -> Iterator[TextSlot]
             gap = "\n"
 
 
-def _clean_and_list_sheet(
-    part: Part, columns: dict[Any, str], find_date: Callable[[Any, str], str | None]
-) -> Iterator[TextSlot]:
+def _clean_and_list_sheet(part: Part, places: Mapping[Any, CellPlace], find_date: ShowDate) -> Iterator[TextSlot]:
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
         if local == "pageSetup":
@@ -179,57 +167,78 @@ def _clean_and_list_sheet(
                 del element.attrib[attribute]
                 part.mark_changed()
         elif local == "c":
-            yield from _list_cell_slots(part, element, columns.get(element, ""), find_date)
+            yield from _list_cell_slots(part, element, places.get(element, _NOWHERE), find_date)
         elif element.text and local in _TEXTS:
             yield from _list_header_or_footer_slots(part, element)
-        elif element.text and local in _FORMULAS and '"' in element.text:
-            yield part.make_text_slot(element)
+        elif element.text and local in FORMULAS:
+            yield from _list_literal_slots(part, element)
         yield from _list_attribute_slots(part, element)
 
 
 def _list_attribute_slots(part: Part, element: Any) -> Iterator[TextSlot]:
-    for attribute in _ATTRIBUTES.get(get_local_name(element), ()):
+    for attribute, role in _ATTRIBUTES.get(get_local_name(element), {}).items():
         if element.get(attribute):
-            yield part.make_attribute_slot(element, attribute)
+            yield part.make_attribute_slot(element, attribute, role)
 
 
-def _list_cell_slots(
-    part: Part, cell: Any, column: str, find_date: Callable[[Any, str], str | None]
-) -> Iterator[TextSlot]:
+def _list_literal_slots(part: Part, element: Any) -> Iterator[TextSlot]:
+    """Return the texts in quotation marks of a formula; nothing else in it is text."""
+    source = element.text
+    literals = list(list_formula_literals(source))
+    texts = [source[a:b].replace('""', '"') for a, b in literals]
+
+    def put_text(index: int, text: str) -> None:
+        texts[index] = text
+        quoted = (text.replace('"', '""') for text in texts)
+        element.text = splice_text(source, ((a, b, new) for (a, b), new in zip(literals, quoted, strict=True)))
+
+    for index, text in enumerate(texts):
+        yield part.make_slot(text, partial(put_text, index), role=TECHNICAL)
+
+
+def _list_cell_slots(part: Part, cell: Any, place: CellPlace, find_date: ShowDate) -> Iterator[TextSlot]:
     kind = cell.get("t", "n")
     inline, value = cell.find("{*}is"), cell.find("{*}v")
     if inline is not None:
-        yield from _list_rich_text_slots(part, inline, column)
+        yield from _list_rich_text_slots(part, inline, place)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
-        yield part.make_text_slot(value, "\n" + format_lead_in(column, value.text))
+        yield part.make_text_slot(value, _make_gap(place, value.text), place.role)
     elif kind == "n":
         text = find_date(cell, value.text)
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
+        if text is None and place.role not in (PROSE, KEPT):
+            text = value.text.removesuffix(".0")
         if text is not None:
-            yield _make_number_slot(part, cell, text, column)
+            yield _make_number_slot(part, cell, text, place)
 
 
 def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
-    def refuse_change(what: str, new: str) -> None:
-        raise DataError(f"{what} identifies, and formulas may refer to it: rename it first")
+    def refuse_change(new: str) -> None:
+        raise DataError("a defined name identifies, and formulas may refer to it: rename it first")
 
-    sheets = 0
+    sheets = [element for element in part.root.iter("{*}sheet") if element.get("name")]
+    new_names: dict[str, str] = {}
+    part.package.last.append(partial(rename_sheets, part.package, new_names))
+
+    def rename_sheet(sheet: Any, new: str) -> None:
+        old = sheet.get("name")
+        new_names[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
+        sheet.set("name", new_names[old])
+
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
-        if local == "sheet":
-            sheets += 1
-            if not is_common_office_text(str(element.get("name"))):
-                yield TextSlot(str(element.get("name")), partial(refuse_change, f"the name of sheet {sheets}"))
+        if element in sheets:
+            yield part.make_slot(element.get("name"), partial(rename_sheet, element), role=CAPTION)
         elif local == "definedName":
-            yield TextSlot(str(element.get("name")), partial(refuse_change, "a defined name"))
+            yield TextSlot(str(element.get("name")), refuse_change, role=TECHNICAL)
             if element.get("comment"):
                 yield part.make_attribute_slot(element, "comment")
-            if '"' in (element.text or ""):
-                yield part.make_text_slot(element)
+            if element.text:
+                yield from _list_literal_slots(part, element)
         elif local in _BLANKED and element.get(_BLANKED[local]):
             element.set(_BLANKED[local], "")
             part.mark_changed()
@@ -241,7 +250,7 @@ def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
             element.text = part.package.find_author_replacement(element.text)
             part.mark_changed()
         elif get_local_name(element) == "text":
-            yield from _list_rich_text_slots(part, element, "")
+            yield from _list_rich_text_slots(part, element, _NOWHERE)
 
 
 def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
@@ -250,22 +259,33 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
     tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
-    texts = ["".join(item.itertext()) for item in shared]
-    columns: dict[Any, str] = {}
-    used_in: dict[int, str] = {}
+    texts = _read_shared_texts(package)
+    find_date = _make_date_finder(package)
+    places: dict[Any, CellPlace] = {}
+    used_in: dict[int, list[CellPlace]] = {}
+    identifiers: dict[str, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            for cell, column in _list_cells_with_column_names(Part(package, name), texts):
-                columns[cell] = column
+            sheet = read_sheet(Part(package, name), texts, find_date, package.policy)
+            identifiers |= sheet.identifiers
+            for cell, place in sheet.places.items():
+                places[cell] = place
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
-                    used_in.setdefault(int(index), column)
+                    used_in.setdefault(int(index), []).append(place)
+    for cell, place in places.items():
+        # The stored result of a formula may repeat an identifier.
+        value = (cell.findtext("{*}v") or "").removesuffix(".0")
+        if place.role == KEPT and value in identifiers and cell.find("{*}f") is not None:
+            places[cell] = CellPlace("", identifiers[value])
     readers: dict[str, Callable[[Part], Iterable[TextSlot]]] = {
-        "sheet": partial(_clean_and_list_sheet, columns=columns, find_date=_make_date_finder(package)),
+        "sheet": partial(_clean_and_list_sheet, places=places, find_date=find_date),
         "comments": _clean_and_list_comments,
         "workbook": _clean_and_list_workbook,
         "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _list_attribute_slots(part, e)),
         "strings": lambda part: (
-            slot for i, item in enumerate(shared) for slot in _list_rich_text_slots(part, item, used_in.get(i, ""))
+            slot
+            for i, item in enumerate(shared)
+            for slot in _list_rich_text_slots(part, item, choose_shared_place(used_in.get(i, [_NOWHERE])))
         ),
     }
     names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
@@ -274,4 +294,27 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     return list_all_slots(package, tasks, slots, depth)
 
 
-XLSX = Format("xlsx", partial(parse_office_file, list_slots=clean_workbook_and_list_slots, format="xlsx"))
+def _list_columns(stream: BinaryIO, job: Job) -> Iterator[Column]:
+    """Yield the columns of all sheets; a name that several sheets have is told once."""
+    package = Package.open(read_within_limit(stream))
+    texts = _read_shared_texts(package)
+    find_date = _make_date_finder(package)
+    listed: dict[str, Column] = {}
+    for name in sorted(package.list_parts(), key=lambda n: [int(d) for d in re.findall(r"\d+", n)]):
+        if _ALLOWED_SHEET.fullmatch(name):
+            for column in read_sheet(Part(package, name), texts, find_date, job.policy).columns:
+                listed.setdefault(column.name, column)
+    yield from listed.values()
+
+
+def _read_shared_texts(package: Package) -> list[str]:
+    if "xl/sharedStrings.xml" not in package.list_parts():
+        return []
+    return ["".join(item.itertext()) for item in package.read_tree("xl/sharedStrings.xml")]
+
+
+XLSX = Format(
+    "xlsx",
+    partial(parse_office_file, list_slots=clean_workbook_and_list_slots, format="xlsx"),
+    columns=lambda stream, job: list(_list_columns(stream, job)),
+)

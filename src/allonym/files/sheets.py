@@ -1,0 +1,157 @@
+"""The cells of a workbook's sheets by column: the names of columns, what was decided about them, and sheets' names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from allonym.document import KEPT, PROSE
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
+from allonym.files.office import Package, Part, get_local_name
+from allonym.policy import Policy
+
+TITLE_ROWS = 20
+"""Number of rows at the top of a sheet that may have the column names."""
+
+LEAST_IDENTIFIER = 4
+"""Least number of characters of an identifier that is looked for in the results of formulas."""
+
+LONGEST_SHEET_NAME = 31
+FORMULAS = frozenset(("f", "formula", "formula1", "formula2", "definedName"))
+_LITERAL = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
+
+ShowDate = Callable[[Any, str], "str | None"]
+"""From a cell and its number to the date that the cell shows, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class CellPlace:
+    """Where a cell stands: the name of its column, and what it is there.
+
+    Attributes:
+        name: of the column, to be read before prose; empty for the names of columns themselves.
+        role: of the cell.
+    """
+
+    name: str = field(repr=False)
+    role: str
+
+
+@dataclass(slots=True)
+class Sheet:
+    """A sheet: the place of each cell, what was decided about its columns, and identifiers with their labels."""
+
+    places: dict[Any, CellPlace] = field(repr=False)
+    columns: tuple[Column, ...]
+    identifiers: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: Policy) -> Sheet:
+    """Read the columns of a sheet, and decide how its cells are treated.
+
+    Args:
+        part: the sheet.
+        shared: the texts of the workbook's table of strings.
+        show_date: tells which numbers are dates.
+        policy: its detectors read a sample of each column.
+    """
+    rows: dict[str, dict[str, tuple[Any, str]]] = {}
+    for cell in part.root.iter("{*}c"):
+        column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
+        rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
+    filled = {row: sum(bool(t) for _, t in cells.values()) for row, cells in islice(rows.items(), TITLE_ROWS)}
+    # There may be a title above the column names, in a cell or two.
+    top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
+    if top is None:
+        return Sheet({cell: CellPlace("", PROSE) for cells in rows.values() for cell, _ in cells.values()}, ())
+    header = {column: text for column, (_, text) in rows[top].items()}
+    order = list(rows)
+    below = [rows[row] for row in order[order.index(top) + 1 :]]
+    letters = list(dict.fromkeys(letter for cells in (rows[top], *below) for letter in cells))
+    sample = [[cells[c][1] if c in cells else "" for c in letters] for cells in below[:SAMPLE_ROWS]]
+    has_header = is_header([header.get(c, "") for c in letters if c in header], sample, policy)
+    names = header if has_header else {}
+    listed = [(n := names.get(c, ""), f"column {c}" if is_unusual_name(n, policy) else n) for c in letters]
+    values = [[row[i] for row in sample] for i in range(len(letters))]
+    columns = decide_columns([(n, s, v) for (n, s), v in zip(listed, values, strict=True)], policy)
+    by_letter = dict(zip(letters, columns, strict=True))
+    places: dict[Any, CellPlace] = {}
+    identifiers: dict[str, str] = {}
+    is_below = False
+    for row, cells in rows.items():
+        for letter, (cell, text) in cells.items():
+            if row == top and has_header:
+                places[cell] = CellPlace("", KEPT)
+            elif is_below or row == top:
+                role = by_letter.get(letter, UNKNOWN).get_cell_role(text)
+                places[cell] = CellPlace(names.get(letter, header.get(letter, "")) if is_below else "", role)
+                if role not in (PROSE, KEPT) and len(text) >= LEAST_IDENTIFIER:
+                    identifiers[text] = role
+            else:
+                places[cell] = CellPlace("", PROSE)
+        is_below = is_below or row == top
+    return Sheet(places, columns, identifiers)
+
+
+def read_shown_text(cell: Any, shared: Sequence[str], show_date: ShowDate) -> str:
+    """Return the text of a cell; of a date as ISO 8601, of other numbers as they are stored."""
+    value = cell.findtext("{*}v") or ""
+    kind = cell.get("t", "n")
+    if kind == "s":
+        return shared[int(value)] if value.isdigit() and int(value) < len(shared) else ""
+    if kind == "inlineStr":
+        return "".join(cell.itertext())
+    return (show_date(cell, value) or value) if kind == "n" and value else value
+
+
+def choose_shared_place(places: Sequence[CellPlace]) -> CellPlace:
+    """Return the place that decides about a text which several cells share: an identifier, else prose, else kept."""
+    return min(places, key=lambda place: 1 if place.role == PROSE else 2 if place.role == KEPT else 0)
+
+
+def list_formula_literals(formula: str) -> Iterator[tuple[int, int]]:
+    """Yield the half-open offsets of the texts in quotation marks of a formula."""
+    for match in _LITERAL.finditer(formula):
+        if match[1]:
+            yield match.span(1)
+
+
+def rename_sheets(package: Package, names: Mapping[str, str]) -> None:
+    """Rename sheets in formulas, defined names, links and charts of a workbook.
+
+    Args:
+        package: the workbook, whose list of sheets has the new names already.
+        names: old name to new name.
+    """
+    if not names:
+        return
+    forms = {f"'{old.replace(chr(39), chr(39) * 2)}'!": f"'{new}'!" for old, new in names.items()}
+    forms |= {f"{old}!": f"'{new}'!" for old, new in names.items() if re.fullmatch(r"[^\W\d][\w.]*", old)}
+    pattern = re.compile(
+        "|".join(rf"(?<![\w.'])(?:{re.escape(form)})" for form in sorted(forms, key=len, reverse=True))
+    )
+    for name in package.list_parts():
+        if not name.endswith(".xml") or not name.startswith("xl/"):
+            continue
+        part = Part(package, name)
+        for element in part.root.iter("{*}*"):
+            if element.text and "!" in element.text and get_local_name(element) in FORMULAS:
+                changed = pattern.sub(lambda m: forms[m[0]], element.text)
+                if changed != element.text:
+                    element.text = changed
+                    part.mark_changed()
+            location = element.get("location")
+            if location and "!" in location:
+                element.set("location", pattern.sub(lambda m: forms[m[0]], location))
+                part.mark_changed()
+
+
+def make_sheet_name(text: str, others: Sequence[str]) -> str:
+    """Return a text as the name of a sheet, unlike all others: without signs that it may not have."""
+    plain = re.sub(r"[\[\]:*?/\\']", "", text).strip()[: LONGEST_SHEET_NAME - 4] or "Sheet"
+    taken = {other.lower() for other in others}
+    names = (f"{plain} {n}" if n else plain for n in range(len(taken) + 1))
+    return next(name for name in names if name.lower() not in taken)
