@@ -14,6 +14,7 @@ pytest.importorskip("fastapi")
 from allonym.server.kernel import WorkerError
 
 TEXT = "Ada Brook lives in Leeds. Write to ada.brook@example.com, or ask Ms Brook on 3 May 2019."
+POLISH = "Spotkanie zostało przeniesione na przyszły wtorek. Proszę o przesłanie dokumentów do końca tygodnia."
 TURNS = [{"speaker": "Pam", "text": "Is Jim Halpert there?"}, {"speaker": None, "text": "Jim left, Pam."}]
 
 
@@ -255,3 +256,11 @@ def test_the_metrics_count_what_was_treated_and_hold_no_text(admin, annotator):
     assert after[name] == before.get(name, 0) + 1
     assert after["allonym_characters_total"] == before["allonym_characters_total"] + 27
     assert "zaphrandel" not in admin.get("/metrics").text
+
+
+def test_answers_say_in_which_languages_names_were_not_looked_for(reviewer):
+    text = "Das Treffen wurde auf nächsten Dienstag verschoben. Bitte bringen Sie die Unterlagen zur Heizung mit."
+    for path in ("detect", "anonymize"):
+        assert post(reviewer, path, text=text)["unread"] == {"de": len(text)}
+        assert post(reviewer, path, text=TEXT)["unread"] == {}
+    assert "Polish" in refused(reviewer, "detect", 422, "DataError", text=POLISH, policy="gdpr")["message"]

@@ -89,11 +89,21 @@ def read_model_languages(code: object) -> frozenset[str]:
 
 
 def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
-    """List the passages of a text in other languages than ``languages``, without blanks at their ends."""
+    """List the passages of a text in other languages than ``languages``, without blanks at their ends.
+
+    What lies between two of them and is in no language of its own belongs to the first.
+    """
     if ANY_LANGUAGE.issubset(languages):
         return ()
-    other = (p for p in identify_passages(text) if p.language and p.language not in languages)
-    return tuple(Passage(*trim_blanks(text, p.start, p.end), p.language) for p in other)
+    unread: list[Passage] = []
+    passages = identify_passages(text)
+    others = [bool(passage.language) and passage.language not in languages for passage in passages]
+    for i, passage in enumerate(passages):
+        if others[i]:
+            unread.append(passage)
+        elif not passage.language and 0 < i < len(passages) - 1 and others[i - 1] and others[i + 1]:
+            unread[-1] = replace(unread[-1], end=passage.end)
+    return tuple(Passage(*trim_blanks(text, p.start, p.end), p.language) for p in unread)
 
 
 def hide_unread(document: Document, languages: Collection[str]) -> Document:

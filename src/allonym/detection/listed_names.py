@@ -22,6 +22,7 @@ _GAP = re.compile(r"[ \xa0]|\.[ \xa0]?")
 _LEAST_WEIGHT = 20  # of a given name in the knowledge base: how typical of its origin
 _LEAST_LETTERS = 4  # of a listed name; shorter ones are words of some language: "An", "Sie", "Von"
 _MOST_WORDS = 3  # behind a given name or a title
+_ARTICLES = frozenset({"der", "den", "het", "il"})
 _SCORE = 0.8
 
 
@@ -63,6 +64,11 @@ def _is_capitalised(word: str) -> bool:
     return word[0].isupper() and not word.isupper()
 
 
+def _is_article(words: Sequence[re.Match[str]], place: int) -> bool:
+    """Whether "der" and the like are no part of a name, as they are in "van der Berg"."""
+    return words[place][0] in _ARTICLES and words[place - 1][0] not in PARTICLES
+
+
 def _find_last_word(text: str, words: Sequence[re.Match[str]], first: int, titles: frozenset[str]) -> int:
     """The last word of the name that begins with a title or a given name; ``first`` where nothing belongs to it."""
     last, place, count = first, first + 1, 0
@@ -75,7 +81,7 @@ def _find_last_word(text: str, words: Sequence[re.Match[str]], first: int, title
         if _is_capitalised(word) and (len(word) > 2 or lower_alphanumerics(word) in PARTICLES):
             last = last if len(word) <= 2 else place
             count += lower_alphanumerics(word) not in titles
-        elif not (len(word) == 1 and word.isupper()) and word not in PARTICLES:
+        elif not (len(word) == 1 and word.isupper()) and (word not in PARTICLES or _is_article(words, place)):
             break
         place += 1
     return last

@@ -137,8 +137,8 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            is_read = not other.contains(start, end) or has_listed_name(LETTERS.findall(label))
-            names_by_label[label] = locate_speaker_name(label) if is_read else None
+            is_role = other.contains(start, end) and not _has_name_of_other_language(label, text)
+            names_by_label[label] = None if is_role else locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:
             labels.append((start + place[0], start + place[1]))
@@ -151,6 +151,12 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
         for span in _index_name_forms(tuple(sorted(names))).find(make_readings(text)):
             if not reach.touches(span.start, span.start + 1) and _is_used_as_name(text, span):
                 yield span
+
+
+def _has_name_of_other_language(label: str, text: str) -> bool:
+    """Whether a label holds a listed name, and does not begin with a word that the text has in small letters."""
+    words = LETTERS.findall(label)
+    return has_listed_name(words) and words[0].lower() not in set(LETTERS.findall(text))
 
 
 _LONGEST_NAME = 120  # code points of a speaker label whose name is looked for in what is said

@@ -7,6 +7,8 @@ import json
 import pytest
 from tests.server.gateway.upstream import chunk, completion, events, last_text
 
+openai = pytest.importorskip("openai")
+
 ASKED = "Ada Brook (ada.brook@example.com) called from 212-555-0142."
 PRIVATE = ("Ada Brook", "ada.brook", "212-555-0142")
 
@@ -289,3 +291,12 @@ def test_a_rewritten_answer(client, upstream):
     made = client.chat.completions.create(model="echo-1", messages=said(ASKED))
     assert made.choices[0].message.content.endswith("ada.brook@example.com, <PERSON 9>")
     assert "**Ada Brook**" in made.choices[0].message.content
+
+
+def test_an_answer_names_the_languages_that_nobody_reads(gateway_with, upstream):
+    address = gateway_with(policy="reversible")
+    german = "Bitte fassen Sie das Protokoll der letzten Sitzung in drei kurzen Sätzen zusammen."
+    with openai.OpenAI(base_url=f"{address}/v1", api_key="sk-test", max_retries=0) as client:
+        for text, languages in ((german, "de"), ("Please sum up the minutes of our last meeting.", None)):
+            answer = client.chat.completions.with_raw_response.create(model="echo-1", messages=said(text))
+            assert answer.headers.get("x-allonym-unread") == languages
