@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from typing import Any
 
 from allonym.detection import ANY_LANGUAGE
@@ -29,7 +30,7 @@ from allonym.text.words import LETTERS
 ENGLISH = "en"
 _OTHER = "?"  # a language that is still to be identified
 _NONE = "zxx"  # the identifier's class for what is no language, such as hashes
-_BORDER = re.compile(r"\n|[.!?…][\"'”’»)\]]*[ \t\xa0]+")
+_BORDER = re.compile(r"\n\s*|[.!?…][\"'”’»)\]]*\s+")
 _CODE = re.compile(r"[@/\\_<>{}=#]|[A-Za-z0-9][.:][A-Za-z0-9]")
 _KNOWN = 0.4  # share of English words from which on a piece may be English
 _SURE = 3  # words of no other language that make such a piece English
@@ -74,13 +75,8 @@ def identify_passages(text: str) -> tuple[Passage, ...]:
         _merge_similar_languages(pieces)
         _forget_minor_passages(pieces)
     _follow_neighbours(pieces)
-    passages: list[Passage] = []
-    for piece in pieces:
-        if passages and passages[-1].language == piece.language:
-            passages[-1] = replace(passages[-1], end=piece.end)
-        else:
-            passages.append(Passage(piece.start, piece.end, piece.language))
-    return tuple(passages)
+    groups = ((language, list(group)) for language, group in groupby(pieces, attrgetter("language")))
+    return tuple(Passage(group[0].start, group[-1].end, language) for language, group in groups)
 
 
 def read_model_languages(code: object) -> frozenset[str]:
@@ -257,6 +253,8 @@ def _follow_neighbours(pieces: Sequence[_Piece]) -> None:
     The ends of a text count as English where it has English pieces, since a greeting may hold no English sentence.
     """
     certain = [i for i, piece in enumerate(pieces) if piece.language]
+    if not certain:
+        return
     ends = {ENGLISH} if any(piece.language == ENGLISH for piece in pieces) else set()
     for i, piece in enumerate(pieces):
         if piece.language:

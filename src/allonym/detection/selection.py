@@ -121,8 +121,15 @@ def find_unread_passages(document: Document, policy: Policy) -> tuple[Passage, .
 
 
 def count_unread_characters(document: Document, policy: Policy) -> dict[str, int]:
-    """The characters of :func:`find_unread_passages` by language, the most first."""
+    """The characters of :func:`find_unread_passages` by language, the most first.
+
+    Empty where the policy's detectors cannot be built: then the findings of the document came from elsewhere.
+    """
     counts: Counter[str] = Counter()
+    try:
+        build_detectors(policy)
+    except AllonymError:
+        return {}
     for passage in find_unread_passages(document, policy):
         counts[passage.language] += passage.end - passage.start
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))

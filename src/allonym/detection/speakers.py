@@ -130,14 +130,13 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
     names: dict[str, None] = {}
     labels: list[Interval] = []
     names_by_label: dict[str, Interval | None] = {}
-    other = Reach((p.start, p.end) for p in list_unread(text, {ENGLISH}))  # where the lists of roles know no word
     for turn in document.turns:
         if turn.speaker is None:
             continue
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            is_role = other.contains(start, end) and not _has_name_of_other_language(label, text)
+            is_role = _is_role_of_other_language(text, start, end)
             names_by_label[label] = None if is_role else locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:
@@ -153,12 +152,21 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
                 yield span
 
 
-def _has_name_of_other_language(label: str, text: str) -> bool:
-    """Whether a label holds a listed name, and does not begin with a word that the text has in small letters."""
-    words = LETTERS.findall(label)
-    return has_listed_name(words) and words[0].lower() not in set(LETTERS.findall(text))
+def _is_role_of_other_language(text: str, start: int, end: int) -> bool:
+    """Whether a label in a passage that is not English, whose roles no list knows, holds no listed name.
+
+    Nor is it a name where it begins with a short word that the text has in small letters: "Der Richter".
+    """
+    words = LETTERS.findall(text, start, end)
+    is_listed = has_listed_name(words)
+    if is_listed and len(words[0]) > _LONGEST_ARTICLE:
+        return False
+    if not any(p.start <= start < p.end for p in list_unread(text, {ENGLISH})):
+        return False
+    return not is_listed or words[0].lower() in LETTERS.findall(text)
 
 
+_LONGEST_ARTICLE = 3  # letters
 _LONGEST_NAME = 120  # code points of a speaker label whose name is looked for in what is said
 _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
