@@ -130,6 +130,7 @@ def replace_found(
     scope: str = "",
     book: Book | None = None,
     linked: Linked | None = None,
+    keep_plan: bool = True,
 ) -> Anonymized:
     """Replace the findings in a document; the second half of :func:`anonymize`.
 
@@ -139,11 +140,14 @@ def replace_found(
         policy, key, scope: as in :func:`anonymize`.
         book: a vault's book of the scope, open for writing.
         linked: the mentions grouped into entities; by default they are linked here.
+        keep_plan: with a book, also keep the plan, by which the vault restores this very text exactly.
     """
     document = add_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = apply_edits(document.text, plan.edits)
+    if book is not None and keep_plan:
+        book.keep_plan(document.id, plan, text)
     parts = tuple(apply_edits_to_parts(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(span.label for entity in linked.entities for span in entity.spans)
     report = Report(

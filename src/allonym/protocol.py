@@ -20,6 +20,7 @@ from allonym.settings import make_setting
 from allonym.text.placeholders import SURROGATES, Grammar
 
 if TYPE_CHECKING:
+    from allonym.plan import Plan
     from allonym.policy import Policy
 
 
@@ -90,6 +91,9 @@ class Book(Protocol):
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Store that ``replacement`` stands for ``original``, so that the vault can restore it."""
+
+    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+        """Store the plan that made ``text`` of the document with this id, so that the vault can undo it exactly."""
 
 
 class Keeper(Protocol):

@@ -112,10 +112,10 @@ def test_with_the_plan_only_their_number_tells():
     plan = plan_of("He is 43.", "He is 45.", "43", "45")
     assert restore("The patient: 45.", plan=plan).text == "The patient: 43."
     done = restore("room 45, it costs 45%", plan=plan)
-    assert (done.text, done.restored, done.unknown) == ("room 45, it costs 45%", 0, 1)
+    assert (done.text, done.restored, done.unknown) == ("room 45, it costs 45%", 0, 2)
     assert "more or less often" in done.notes[0]
     gone = restore("The patient.", plan=plan)
-    assert gone.unknown == 1 and "no longer" in gone.notes[0]
+    assert (gone.unknown, gone.missing) == (0, 1) and "no longer" in gone.notes[0]
     assert "".join(restore_stream(["The patient: 45."], plan=plan)) == "The patient: 45."
 
 

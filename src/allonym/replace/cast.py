@@ -22,6 +22,7 @@ from allonym.text.words import find_words
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
+    from allonym.plan import Plan
     from allonym.replace.person import Person
     from allonym.replace.place_map import PlaceMap
 
@@ -247,6 +248,9 @@ class CorpusBook:
 
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Keep nothing: a corpus pass restores no originals."""
+
+    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+        """Keep nothing, see :meth:`remember`."""
 
 
 class Corpus:

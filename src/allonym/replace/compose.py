@@ -287,6 +287,10 @@ class BookView:
         """See :class:`Book`."""
         self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}" if self.mark else entity)
 
+    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+        """See :class:`Book`."""
+        self.book.keep_plan(document, plan, text)
+
 
 def map_words_to_older_forms(text: str) -> dict[str, str]:
     """Map the folded words of a text to the forms that they had in the keys of older versions, where these differ."""

@@ -3,32 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
-from allonym.plan import Edit, Plan, invert_plan
-from allonym.protocol import get_traits_by_name
+from allonym.plan import Plan, invert_plan
 from allonym.replace.wording import find_article, fit_article
+from allonym.restoration.documents import OUTPUT, Origin, find_origin, list_document_ids
+from allonym.restoration.edits import (
+    ARTICLE,
+    has_originals,
+    is_irreversible,
+    list_article_replacements,
+    list_plan_replacements,
+)
+from allonym.restoration.evidence import Evidence
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
+from allonym.restoration.reconcile import reconcile_with_plan
+from allonym.restoration.residue import Left, explain_uncertain, find_residue
 from allonym.restoration.scan import Scan
 from allonym.restoration.view import UNFINISHED
 from allonym.vault import check_vault
+from allonym.vault.plans import KeptPlan
 from allonym.vault.records import Known, format_scope_names
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
 
-_OUTER = " \n\r\t.,;:!?'’sS"
 _ORDINARY = "numbers and ordinary words that are also replacements were left"
+_LOST = "passages that were removed, masked or generalised cannot be brought back into a changed text"
 _CONTEXT = 2048
 """Characters of the output that a stream keeps as context."""
-_ARTICLE = "article@"
 _ARTICLE_LAST = re.compile(r"(?<![^\W_])[aA][nN]?[ \n\t\u00a0]\Z")
 
 
@@ -41,12 +50,15 @@ class Found:
         rule: how it was recognised: ``exact``, or rules such as ``case``, ``spacing``, ``typo``, ``shortened``, joined
             by ``+``.
         label: of the entity.
+        evidence: what shows that it is a replacement, see :mod:`allonym.restoration.evidence`; ``output`` and
+            ``sentence``: a plan made exactly this text or this sentence.
     """
 
     start: int
     end: int
     rule: str
     label: str
+    evidence: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +68,12 @@ class Restored:
     Attributes:
         text: hidden from ``repr``.
         restored: number of replacements restored.
-        unknown: number of replacements that are missing, or were recognised but could not be restored.
+        unknown: number of replacements that were left, or may have been, and of originals that are lost.
         notes: the reasons, without text of the document.
         found: the restored mentions, in reading order.
+        left: what is still there and is a replacement, or may be one, in reading order.
+        missing: number of replacements of the plan that the text does not use; that is no error.
+        documents: ids of the documents of the vault that the text comes from; if several have the same text, of all.
     """
 
     text: str = field(repr=False)
@@ -66,10 +81,17 @@ class Restored:
     unknown: int = 0
     notes: tuple[str, ...] = ()
     found: tuple[Found, ...] = ()
+    left: tuple[Left, ...] = ()
+    missing: int = 0
+    documents: tuple[str, ...] = ()
 
 
 class Restorer:
     """Restores many texts from replacements that are indexed once.
+
+    Made from a list or a plan, it takes the caller's word that the texts were derived from those replacements, such as
+    a model's answer. Made from a vault, it restores only what has evidence, see
+    :mod:`allonym.restoration.evidence`, and a text whose plan the vault keeps exactly.
 
     Args:
         known: replacements with their originals, such as ``vault.known(scope)``. A replacement of several entities is
@@ -83,9 +105,11 @@ class Restorer:
     def __init__(self, known: Iterable[Known], *, key: bytes | str | None = None) -> None:
         listed = list(known)
         # The planner adapted the article before these replacements; it is adapted back if the text is complete.
-        self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(_ARTICLE))
-        self._index = Index(entry for entry in listed if not entry.operator.startswith(_ARTICLE))
+        self._articles = frozenset(entry.replacement for entry in listed if entry.operator.startswith(ARTICLE))
+        self._index = Index(entry for entry in listed if not entry.operator.startswith(ARTICLE))
         self._key = None if key is None else require_key(key, "encrypt")
+        self._vault: Vault | None = None
+        self._scope = ""
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
@@ -96,7 +120,10 @@ class Restorer:
             RestoreError: the vault has no such scope.
             VaultError: the vault cannot be read.
         """
-        return cls(_collect_known_replacements(None, vault, key, scope)[0], key=key)
+        check_vault(vault, "known")
+        made = cls(_list_vault_replacements(vault, scope), key=key)
+        made._vault, made._scope = vault, scope
+        return made
 
     @classmethod
     def from_plan(
@@ -108,63 +135,54 @@ class Restorer:
             RestoreError: the plan contains no originals, or the vault has no such scope.
             UsageError, VaultError: as :meth:`from_vault`.
         """
-        return cls(_collect_known_replacements(plan, vault, key, scope)[0], key=key)
+        return cls(_collect_replacements(plan, vault, key, scope), key=key)
 
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
     def restore(self, text: str) -> Restored:
         """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes."""
-        matches = list(self._make_scan(text).find_matches())
-        result = self._apply_matches(text, matches)
-        return replace(result, notes=(*result.notes, *self._note_ordinary_words(matches)))
+        if self._vault is not None:
+            with self._vault.read_plans(self._scope) as reader:
+                origin = find_origin(reader, text, "")
+            return _restore_with_evidence(text, origin, self)
+        matches = self._find_matches(text)
+        return _apply_matches(text, matches, notes=_note_ordinary_words(matches, self._index))
+
+    def _find_matches(self, text: str) -> list[Match]:
+        found = self._mark_articles(self._make_scan(text).find_matches())
+        matches = explain_uncertain(found, self._index.rows)
+        residue = find_residue(text, matches, knows_tags=bool(self._index.labels or self._index.sealed))
+        return sorted((*matches, *residue))
 
     def _make_scan(self, text: str, *, final: bool = True) -> Scan:
         return Scan(text, self._index, self._key, final=final)
 
-    def _apply_matches(self, text: str, matches: Iterable[Match], begin: int = 0) -> Restored:
-        """Put the originals of the sure matches into ``text`` from offset ``begin`` on, and return that part."""
-        pieces: list[str] = []
-        mentions: list[Found] = []
-        notes: list[str] = []
-        position, size = begin, 0
-        for m in matches:
-            if not m.is_sure:
-                continue
-            between, out = text[position : m.start], text[m.start : m.end]
-            if m.out is None:
-                notes.append(m.why)
-            else:
-                out = m.out
-                if m.row >= 0 and self._index.rows[m.row].text in self._articles:
-                    between = _adapt_article(text, position, m.start, m.end, out)
-                start = size + len(between)
-                mentions.append(Found(start, start + len(out), m.rule, m.label))
-            pieces += (between, out)
-            size += len(between) + len(out)
-            position = m.end
-        pieces.append(text[position:])
-        return Restored("".join(pieces), len(mentions), len(notes), tuple(dict.fromkeys(notes)), tuple(mentions))
+    def _mark_articles(self, matches: Iterable[Match]) -> list[Match]:
+        """Say of each match whether the article before it was adapted."""
+        rows, articles = self._index.rows, self._articles
+        if not articles:
+            return list(matches)
+        return [m._replace(adapts_article=True) if m.row >= 0 and rows[m.row].text in articles else m for m in matches]
+
+    def find_documents(self, matches: Iterable[Match]) -> dict[str, frozenset[str]]:
+        """Return the vault's documents of each replacement that matched."""
+        if self._vault is None:
+            return {}
+        replacements = {self._index.rows[m.row].text for m in matches if m.row >= 0}
+        with self._vault.read_plans(self._scope) as reader:
+            return dict(reader.find_documents_of(replacements))
 
     @property
     def shared(self) -> int:
         """Number of replacements that stand for several entities, and so cannot be restored alone."""
         return sum(row.find_single_original() is None for row in self._index.rows)
 
-    def _note_ordinary_words(
-        self, matches: Iterable[Match], planned: Mapping[str, int] | None = None
-    ) -> tuple[str, ...]:
-        """Return a note if matches of ordinary words were left that no plan confirms, or nothing."""
-        rows = self._index.rows
-        for m in matches:
-            if m.row >= 0 and not m.is_sure and rows[m.row].is_ordinary and rows[m.row].text not in (planned or ()):
-                return (_ORDINARY,)
-        return ()
-
     def stream(self, chunks: Iterable[str]) -> Iterator[str]:
         """Restore a text that arrives in chunks. The joined output is that of :meth:`restore` for the joined chunks.
 
-        Only an end that may still be, or become, part of a replacement is held back.
+        Only an end that may still be, or become, part of a replacement is held back. From a vault, only what came
+        before is evidence, so a stream may leave more than the whole text would.
         """
         return self.arriving().feed_all(chunks)
 
@@ -182,10 +200,19 @@ class Arriving:
 
     def __init__(self, restorer: Restorer) -> None:
         self._restorer = restorer
+        self._evidence = Evidence(restorer._index.rows, {}) if restorer._vault is not None else None
         self._context = ""
         self._waiting = ""
         self.restored = 0
         self.unknown = 0
+
+    def _judge_matches(self, text: str, matches: Sequence[Match]) -> list[Match]:
+        """Return the sure matches; from a vault, those that what came before supports."""
+        if self._evidence is not None:
+            self._evidence.add_documents(self._restorer.find_documents(matches))
+            self._evidence.note_matches(matches)
+            matches = self._evidence.judge_matches(text, matches)
+        return [match for match in matches if match.is_sure]
 
     def feed(self, piece: str) -> str:
         """Take the next chunk, and return the restored text that it decides, which may be empty."""
@@ -213,13 +240,13 @@ class Arriving:
         begin = len(self._context)
         text = self._context + self._waiting[:cut]
         scan = self._restorer._make_scan(text, final=final)
-        matches = [match for match in scan.find_matches(begin) if match.is_sure]
+        matches = self._judge_matches(text, self._restorer._mark_articles(scan.find_matches(begin)))
         position = matches[-1].end if matches else begin
         until = len(text) if final else max(position, scan.held_from)
         if not final and self._restorer._articles:
             article = _ARTICLE_LAST.search(text, max(position, until - 4), until)
             until = article.start() if article else until  # the next word may need the other article
-        part = self._restorer._apply_matches(text[:until], matches, begin)
+        part = _apply_matches(text[:until], (m for m in matches if m.is_sure), begin)
         self.restored += part.restored
         self.unknown += part.unknown
         self._context = text[max(0, until - _CONTEXT) : until]
@@ -234,17 +261,23 @@ def restore(
     vault: Vault | None = None,
     key: bytes | str | None = None,
     scope: str = "",
+    document: str = "",
     actor: str = "",
 ) -> Restored:
     """Restore originals from a plan, a vault's scope or encrypted mentions, in one pass from left to right.
 
-    With the plan of exactly this text, the result is exactly the original. In a text that was rewritten since, each
-    replacement is searched for: first letter by letter, then in other forms, by rules that ``found`` names. The
-    original takes the form of the replacement: shortened, in capitals, inflected, escaped. These are left and counted
-    as unknown: replacements of several entities, unknown tags, and text that was removed, masked or generalised.
+    With the plan of exactly this text, the result is exactly the original. A vault keeps the plans of its documents
+    and finds the one of a text, also if the text was edited: sentences that nobody changed come back exactly. What
+    else was rewritten is searched for: first letter by letter, then in other forms, by rules that ``found`` names. A
+    replacement that any text may have by chance is restored only with evidence of its document, which ``found`` names
+    too. The original takes the form of the replacement: shortened, in capitals, inflected, escaped.
+
+    What is left, or may be a replacement, is listed in ``left`` and counted as unknown: replacements of several
+    entities, unknown tags, what has no evidence, and text that was removed, masked or generalised. A replacement of
+    the plan that the text does not use is ``missing``, which is no error.
 
     If a plan's replacement stood for several surfaces of one entity ("Ms Connor", "Connor"), they are restored in
-    order if all are still there. Otherwise, and from a vault, the fullest surface is restored.
+    order if all are still there. Otherwise the fullest surface is restored.
 
     With the key, every encrypted mention is decrypted, one layer deep. A mention that was encrypted with another key,
     or was changed, is left and counted as unknown.
@@ -255,37 +288,154 @@ def restore(
         vault: the vault with the originals; the restore is written to its audit log.
         key: the secret with which the text was anonymised.
         scope: the vault's scope.
+        document: id of the document in the vault that the text comes from; by default the vault finds it.
         actor: name for the vault's audit log.
 
     Raises:
         UsageError: there is no plan, vault or key, ``vault`` is not a vault, or the key is too short.
-        RestoreError: the plan contains no originals and there is nothing else, or the vault has no such scope.
+        RestoreError: the plan contains no originals and there is nothing else, or the vault has no such scope or
+            document.
         VaultError: the vault cannot be read.
     """
-    entries, lost = _collect_known_replacements(plan, vault, key, scope)
-    if plan is not None:
+    check_vault(vault, "known")
+    _check_sources(plan, vault, key)
+    if document and vault is None:
+        raise UsageError("document=... names a document of a vault, so vault=... is required")
+    origin = Origin()
+    own: Restorer | None = None
+    if plan is not None and has_originals(plan):
         original = invert_plan(text, plan)
         if original is not None:
-            edits = (e for e in plan.edits if not e.operator.startswith(_ARTICLE))
-            mentions = tuple(Found(e.start, e.end, "exact", e.label) for e in edits)
+            edits = (e for e in plan.edits if not e.operator.startswith(ARTICLE))
+            mentions = tuple(Found(e.start, e.end, "exact", e.label, "output") for e in edits)
             _log_restore(vault, scope, actor, len(mentions), 0)
             return Restored(original, len(mentions), found=mentions)
-    restorer = Restorer(entries, key=key)
-    matches = list(restorer._make_scan(text).find_matches())
-    notes: list[str] = []
-    if lost:
-        notes.append("passages that were removed, masked or generalised cannot be brought back into a changed text")
-    listed = _list_plan_replacements(plan) if plan is not None else ()
-    expected = Counter(entry.replacement for entry in listed)
-    notes += restorer._note_ordinary_words(matches, expected)
-    if plan is not None:
-        matches, missing, more = _reconcile_with_plan(matches, restorer._index, expected)
-        lost += missing
-        notes += more
-    result = restorer._apply_matches(text, matches)
-    result = replace(result, unknown=result.unknown + lost, notes=tuple(dict.fromkeys((*notes, *result.notes))))
+        origin = Origin((KeptPlan("", "", plan),), remaining=(plan.edits,))
+    elif vault is not None:
+        with vault.read_plans(scope) as reader:
+            origin = find_origin(reader, text, document)
+        if document and not origin.plans:
+            raise RestoreError(f"this vault knows no document {document!r} in scope {scope!r}")
+    is_exact = origin.matches and origin.matches[0].evidence == OUTPUT
+    if vault is not None and not is_exact:
+        own = Restorer.from_vault(vault, scope, key=key)
+    elif key is not None:
+        own = Restorer((), key=key)
+    result = _restore_with_evidence(text, origin, own)
     _log_restore(vault, scope, actor, result.restored, result.unknown)
     return result
+
+
+def _restore_with_evidence(text: str, origin: Origin, own: Restorer | None) -> Restored:
+    """Restore a text from what is known of its origin: exact sentences, then plans, then the whole scope.
+
+    Args:
+        text: the text.
+        origin: its documents.
+        own: the replacements of the scope, or the key.
+    """
+    matches = list(origin.matches)
+    notes: list[str] = []
+    lost = missing = 0
+    planned: frozenset[str] = frozenset()
+    knows_tags = False
+    if origin.plans and not (matches and matches[0].evidence == OUTPUT):
+        entries, expected = _list_origin_replacements(origin)
+        restorer = Restorer(entries, key=None if own is None else own._key)
+        index = restorer._index
+        planned = frozenset(row.text for row in index.rows)
+        mine = _drop_overlaps(restorer._mark_articles(restorer._make_scan(text).find_matches()), matches)
+        evidence = Evidence(index.rows, {}, {""} if matches else (), is_given=True)
+        evidence.note_matches(mine)
+        mine = evidence.judge_matches(text, mine)
+        notes += _note_ordinary_words(mine, index, expected)
+        mine, missing, more = reconcile_with_plan(mine, index, expected, is_shown=evidence.is_shown())
+        notes += more
+        lost = sum(is_irreversible(edit) for edits in origin.remaining for edit in edits)
+        notes += [_LOST] * bool(lost)
+        matches = sorted((*matches, *explain_uncertain(mine, index.rows)))
+        knows_tags = bool(index.labels or index.sealed)
+    if own is not None and not (origin.matches and origin.matches[0].evidence == OUTPUT):
+        rows = own._index.rows
+        mine = _drop_overlaps(own._mark_articles(own._make_scan(text).find_matches()), matches)
+        mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
+        evidence = Evidence(rows, own.find_documents(mine), (plan.row for plan in origin.plans))
+        evidence.note_matches(mine)
+        mine = evidence.judge_matches(text, mine)
+        notes += _note_ordinary_words(mine, own._index)
+        matches = sorted((*matches, *explain_uncertain(mine, rows)))
+        knows_tags = knows_tags or bool(own._index.labels or own._index.sealed)
+    matches = sorted((*matches, *find_residue(text, matches, knows_tags=knows_tags)))
+    result = _apply_matches(text, matches, notes=notes)
+    documents = list_document_ids((*origin.plans, *origin.rivals))
+    return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
+
+
+def _list_origin_replacements(origin: Origin) -> tuple[list[Known], dict[str, list[str]]]:
+    """Return the replacements of all plans, and the originals of those that are not accounted for yet."""
+    entries: list[Known] = []
+    expected: dict[str, list[str]] = {}
+    for number, (kept, remaining) in enumerate(zip(origin.plans, origin.remaining, strict=True)):
+        mark = f"{number}:" if len(origin.plans) > 1 else ""
+        entries += (replace(k, entity=mark + k.entity) for k in list_plan_replacements(kept.plan))
+        entries += list_article_replacements(kept.plan)
+        for known in list_plan_replacements(Plan("", remaining)):
+            expected.setdefault(known.replacement, []).append(known.original)
+    return entries, expected
+
+
+def _drop_overlaps(matches: Iterable[Match], others: Sequence[Match]) -> list[Match]:
+    """Return the matches that overlap none of the others, which are disjoint and in reading order."""
+    ends = [m.end for m in others]
+    out = []
+    for m in matches:
+        i = bisect_left(ends, m.start + 1)
+        if i == len(others) or others[i].start >= m.end:
+            out.append(m)
+    return out
+
+
+def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: Iterable[str] = ()) -> Restored:
+    """Put the originals of the sure matches into ``text`` from offset ``begin`` on, and return that part.
+
+    Args:
+        text: the text.
+        matches: in reading order; those that are sure are disjoint.
+        begin: where the part begins.
+        notes: to be put before the reasons of what is left.
+    """
+    pieces: list[str] = []
+    mentions: list[Found] = []
+    left: list[Left] = []
+    position, size = begin, 0
+    for m in matches:
+        if m.start < position or (not m.is_sure and not m.why):
+            continue
+        between, out = text[position : m.start], text[m.start : m.end]
+        if not m.is_sure or m.out is None:
+            start = size + len(between)
+            left.append(Left(start, start + len(out), m.label, m.why))
+        else:
+            out = m.out
+            if m.adapts_article:
+                between = _adapt_article(text, position, m.start, m.end, out)
+            start = size + len(between)
+            if m.rule != "article":
+                mentions.append(Found(start, start + len(out), m.rule, m.label, m.evidence))
+        pieces += (between, out)
+        size += len(between) + len(out)
+        position = m.end
+    pieces.append(text[position:])
+    reasons = dict.fromkeys((*notes, *(one.why for one in left)))
+    return Restored("".join(pieces), len(mentions), len(left), tuple(reasons), tuple(mentions), tuple(left))
+
+
+def _note_ordinary_words(matches: Iterable[Match], index: Index, planned: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return a note if matches of ordinary words were left that no plan confirms, or nothing."""
+    for m in matches:
+        if m.row >= 0 and not m.is_sure and not m.why and index.rows[m.row].text not in planned:
+            return (_ORDINARY,)
+    return ()
 
 
 def restore_stream(
@@ -300,12 +450,18 @@ def restore_stream(
     """Restore originals in a text that arrives in chunks, such as a language model's answer; see :func:`restore`.
 
     Only an end that may still be part of a replacement is held back. The joined result is that of :func:`restore`,
-    except that of several surfaces of one entity the fullest is always restored.
+    except that of several surfaces of one entity the fullest is always restored, and that from a vault only what came
+    before is evidence.
 
     Raises:
         As :func:`restore`, before the first chunk is read.
     """
-    arriving = Restorer(_collect_known_replacements(plan, vault, key, scope)[0], key=key).arriving()
+    _check_sources(plan, vault, key)
+    if plan is not None:
+        restorer = Restorer.from_plan(plan, vault, scope, key=key)
+    else:
+        restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
+    arriving = restorer.arriving()
 
     def stream() -> Iterator[str]:
         try:
@@ -321,10 +477,8 @@ def _log_restore(vault: Vault | None, scope: str, actor: str, restored: int, unk
         vault.record("restore", scope=scope, actor=actor, counts={"restored": restored, "unknown": unknown})
 
 
-def _collect_known_replacements(
-    plan: Plan | None, vault: Vault | None, key: bytes | str | None, scope: str
-) -> tuple[Sequence[Known], int]:
-    """Return the replacements to search for, and the number of edits that cannot be restored."""
+def _check_sources(plan: Plan | None, vault: Vault | None, key: bytes | str | None) -> None:
+    """Check that there is something to restore from."""
     if plan is None and vault is None and key is None:
         raise UsageError(
             "restore needs plan=... (from anonymize), vault=... (with the originals) or key=... (of encrypted mentions)"
@@ -332,116 +486,30 @@ def _collect_known_replacements(
     check_vault(vault, "known")
     if key is not None:
         require_key(key, "encrypt")
+    if plan is not None and not has_originals(plan) and vault is None and key is None:
+        raise RestoreError(
+            "this plan holds no originals, so it cannot restore; "
+            "save it with originals=True, or encrypt and restore with the key"
+        )
+
+
+def _collect_replacements(plan: Plan, vault: Vault | None, key: bytes | str | None, scope: str) -> list[Known]:
+    """Return the replacements of a plan, and those of the vault's scope that the plan has not."""
+    _check_sources(plan, vault, key)
     entries: list[Known] = []
-    lost = 0
-    if plan is not None:
-        if all(e.original is not None for e in plan.edits):
-            entries += _list_plan_replacements(plan)
-            entries += _list_article_replacements(plan)
-            lost = sum(_is_irreversible(e) for e in plan.edits)
-        elif vault is None and key is None:
-            raise RestoreError(
-                "this plan holds no originals, so it cannot restore; "
-                "save it with originals=True, or encrypt and restore with the key"
-            )
+    if has_originals(plan):
+        entries += (*list_plan_replacements(plan), *list_article_replacements(plan))
     if vault is not None:
-        vault_entries = vault.known(scope)
-        if not vault_entries and scope not in (names := [scope_info.name for scope_info in vault.info().scopes]):
-            raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
-        if not entries:
-            return vault_entries, lost
         there = {entry.replacement for entry in entries}
-        entries += (entry for entry in vault_entries if entry.replacement not in there)
-    return entries, lost
+        entries += (entry for entry in _list_vault_replacements(vault, scope) if entry.replacement not in there)
+    return entries
 
 
-def _is_irreversible(edit: Edit) -> bool:
-    """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
-    is_lost = get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
-    return is_lost and not edit.operator.startswith(_ARTICLE)
-
-
-def _list_plan_replacements(plan: Plan) -> Iterator[Known]:
-    """Yield the plan's replacements that can be searched for."""
-    for e in plan.edits:
-        if not e.operator.startswith(_ARTICLE) and not _is_irreversible(e) and e.original is not None:
-            token, original = _strip_shared_space_and_ending(e.replacement, e.original)
-            yield Known(token, original, e.label, e.operator, str(e.entity) if e.entity else f"@{e.start}")
-
-
-def _strip_shared_space_and_ending(replacement: str, original: str) -> tuple[str, str]:
-    """Strip from both the possessive, space or full stop that the plan kept around the replacement."""
-    a = 0
-    most = min(len(replacement), len(original)) - 1
-    while a < most and replacement[a] == original[a] and original[a].isspace():
-        a += 1
-    ends = 0
-    while ends < most - a and replacement[-1 - ends] == original[-1 - ends] and original[-1 - ends] in _OUTER:
-        ends += 1
-    ending = replacement[len(replacement) - ends :]
-    for end in range(ends, 0, -1):
-        tail = ending[-end:]
-        if tail.strip(" \n\r\t.,;:!?") in ("", "'s", "’s", "'S", "’S", "'", "’"):
-            token = replacement[a : len(replacement) - end]
-            return token.lstrip(" ") or token, original[a : len(original) - end]
-    # A space inserted between two words belongs to neither of them.
-    return replacement[a:].strip(" ") or replacement[a:], original[a:]
-
-
-def _reconcile_with_plan(
-    matches: list[Match], index: Index, expected: Mapping[str, int]
-) -> tuple[list[Match], int, list[str]]:
-    """Use the counts of the whole text: restore surfaces in order, drop surplus matches, note missing replacements."""
-    notes: list[str] = []
-    there = {m.row for m in matches}
-    matches = _drop_surplus_matches(matches, index, expected)
-    whole_counts = Counter(m.row for m in matches if m.row >= 0 and m.is_whole)
-    matched_rows = {m.row for m in matches if m.row >= 0}
-    missing = 0
-    for i, row in enumerate(index.rows):
-        if row.text not in expected:
-            continue
-        if i not in matched_rows:
-            missing += 1
-            if row.is_ordinary and i in there:
-                notes.append(f"a number or word for {row.label} occurs more or less often than the plan put it there")
-            else:
-                notes.append(f"a replacement for {row.label} is no longer in the text")
-        elif row.has_variants and whole_counts[i] not in (0, len(row.originals)):
-            notes.append(f"one {row.label} was restored as its fullest name throughout")
-    used = Counter[int]()
-    out = []
-    for m in matches:
-        if m.row >= 0 and m.is_whole and m.out is not None:
-            row = index.rows[m.row]
-            if row.has_variants and whole_counts[m.row] == len(row.originals) and m.out == row.find_single_original():
-                m = m._replace(out=row.originals[used[m.row]])
-            used[m.row] += 1
-        out.append(m)
-    return out, missing, notes
-
-
-def _drop_surplus_matches(matches: list[Match], index: Index, expected: Mapping[str, int]) -> list[Match]:
-    """Drop doubtful matches of a replacement that are more than the plan made; the others become sure."""
-
-    def is_doubtful(m: Match) -> bool:
-        is_expected = m.row >= 0 and index.rows[m.row].is_rare and index.rows[m.row].text in expected
-        return not (m.is_sure or is_expected) or (m.words == 1 and "typo" in m.rule)
-
-    remaining = Counter({i: expected.get(row.text, 0) for i, row in enumerate(index.rows)})
-    remaining.subtract(m.row for m in matches if m.row >= 0 and m.is_whole and not is_doubtful(m))
-    kept_places: set[int] = set()
-    for exact in (True, False):
-        places: dict[int, list[int]] = {}
-        for i, m in enumerate(matches):
-            if m.row >= 0 and is_doubtful(m) and (m.rule == "exact") == exact:
-                places.setdefault(m.row, []).append(i)
-        for row, row_matches in places.items():
-            are_sure = all(matches[i].is_sure for i in row_matches)
-            if len(row_matches) == remaining[row] or (remaining[row] > 0 and are_sure):
-                kept_places.update(row_matches)
-                remaining[row] -= len(row_matches)
-    return [m._replace(is_sure=True) for i, m in enumerate(matches) if i in kept_places or not is_doubtful(m)]
+def _list_vault_replacements(vault: Vault, scope: str) -> Sequence[Known]:
+    entries = vault.known(scope)
+    if not entries and scope not in (names := [scope_info.name for scope_info in vault.info().scopes]):
+        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
+    return entries
 
 
 def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
@@ -459,9 +527,3 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
     return text[low:start]
 
 
-def _list_article_replacements(plan: Plan) -> Iterator[Known]:
-    """Return the replacements before which a plan adapted an article."""
-    for edit, following in pairwise(plan.edits):
-        if edit.operator.startswith(_ARTICLE) and following.original is not None:
-            token, _ = _strip_shared_space_and_ending(following.replacement, following.original)
-            yield Known(token, edit.original or "", following.label, edit.operator, "")

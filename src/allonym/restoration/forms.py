@@ -129,7 +129,7 @@ def derive_forms(form: Form, target: str, *, rare: bool = True) -> Iterator[Form
 Pairs = Iterator[tuple[str, str, str]]
 
 
-def _split_person(text: str) -> tuple[list[str], list[str]]:
+def split_person(text: str) -> tuple[list[str], list[str]]:
     """Return given names and family name as written, without titles and generation marks."""
     split = text.split()
     if len(split) == 2 and text.isascii() and split[0].isalpha() and split[1].isalpha():
@@ -143,8 +143,8 @@ def _split_person(text: str) -> tuple[list[str], list[str]]:
 
 
 def _pair_person_forms(text: str, original: str, rare: bool) -> Pairs:
-    given_names, family = _split_person(text)
-    given_, family_ = _split_person(original)
+    given_names, family = split_person(text)
+    given_, family_ = split_person(original)
     if not family or not family_:
         return
     last, last_ = " ".join(family), " ".join(family_)

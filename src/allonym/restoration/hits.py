@@ -41,6 +41,8 @@ class Match(NamedTuple):
         words: how many words it has.
         why: the reason if it is left.
         is_sure: whether it can be nothing else; if not, counts over the whole text decide.
+        evidence: what shows that it stands for its original, see :mod:`allonym.restoration.evidence`.
+        adapts_article: whether the English article before it follows the original.
     """
 
     start: int
@@ -53,6 +55,8 @@ class Match(NamedTuple):
     words: int = 1
     why: str = ""
     is_sure: bool = True
+    evidence: str = ""
+    adapts_article: bool = False
 
     def __repr__(self) -> str:
         return f"Match({self.start}, {self.end}, {self.rule!r}, {self.label!r})"

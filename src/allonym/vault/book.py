@@ -14,13 +14,15 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.errors import UsageError, VaultError
+from allonym.plan import Plan
 from allonym.text.fold import Level
 from allonym.text.names import normalize_surface
 from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
+from allonym.vault.plans import make_piece_rows, make_plan_row, pack_plan
 from allonym.vault.records import Known
-from allonym.vault.store import ASSIGNED, KNOWN, Linked, make_batches
+from allonym.vault.store import ASSIGNED, KNOWN, PLANS, Linked, make_batches
 
 _MANY = 4000
 _ROWS, _LINKS = store.assigned.c, store.assigned_subjects.c
@@ -188,6 +190,34 @@ class Book:
         if len(self._known) >= _MANY:
             self.flush()
 
+    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+        """Keep the plan of a document, so that its output can be restored exactly.
+
+        Args:
+            document: its id; empty where it has none.
+            plan: with its originals.
+            text: the output.
+        """
+        self.enter_plan(pack_plan(document, plan, text))
+
+    def enter_plan(self, values: tuple[str, ...]) -> None:
+        """Keep a plan that :func:`~allonym.vault.plans.pack_plan` packed."""
+        self._compute_digest("plan")
+        row = make_plan_row(self._sealer, self.place.digest, values)
+        table, links = store.plans, store.plan_subjects
+        digest = row["digest"]
+        former = self._connection.execute(sa.select(table.c.expires).where(table.c.digest == digest)).one_or_none()
+        if former is None:
+            row |= {"scope": self.place.id, "created": self._now, "expires": self._expires}
+            self._insert_rows(table, [row])
+            self._insert_rows(store.pieces, make_piece_rows(self._sealer, self.place.digest, str(digest), values))
+            self.added["plans"] += 1
+        elif former.expires is not None and (self._expires is None or self._expires > former.expires):
+            self._extend_expiry(table, [{"key": digest, "until": self._expires}])
+        is_link = sa.and_(links.c.row == digest, links.c.subject == self._subject)
+        if self._connection.execute(sa.select(links.c.row).where(is_link)).scalar() is None:
+            self._insert_rows(links, [{"row": digest, "subject": self._subject}])
+
     def flush(self) -> None:
         """Write what was collected, still inside the transaction."""
         self._insert_rows(store.assigned, self._new_assigned)
@@ -293,9 +323,11 @@ class Book:
 
 
 def delete_rows(connection: sa.Connection, linked: Linked, rows: Iterable[str]) -> None:
-    """Delete rows, their links to subjects, and the digests beside them."""
+    """Delete rows, their links to subjects, and what stands beside them: digests of originals, pieces of plans."""
     for batch in make_batches(rows):
         connection.execute(linked.links.delete().where(linked.links.c.row.in_(batch)))
         if linked is KNOWN:
             connection.execute(store.digests.delete().where(store.digests.c.row.in_(batch)))
+        if linked is PLANS:
+            connection.execute(store.pieces.delete().where(store.pieces.c.plan.in_(batch)))
         connection.execute(linked.table.delete().where(linked.table.c.digest.in_(batch)))

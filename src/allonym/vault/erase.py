@@ -15,13 +15,13 @@ from allonym.vault import store
 from allonym.vault.book import delete_rows
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Purged
-from allonym.vault.store import KNOWN, LINKED, Linked, Store, make_batches
+from allonym.vault.store import KNOWN, LINKED, PLANS, Linked, Store, make_batches
 
 _PIECE = 1 << 22
 _SHORT = 24
 """Bytes of a ciphertext that are looked for: its nonce and the beginning."""
 
-_KINDS = ("known", "assigned", "subjects", "scopes")
+_KINDS = ("known", "assigned", "subjects", "scopes", "plans")
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def erase_rows(
 def _erase_rows_where(
     connection: sa.Connection, traces: Traces, linked: Linked, *conditions: sa.ColumnElement[bool]
 ) -> None:
-    """Delete the rows that meet the conditions, with their links and digests."""
+    """Delete the rows that meet the conditions, with their links, digests and pieces."""
     table, lookup = linked.table, linked.table.c[linked.lookup]
     digests = connection.execute(sa.select(table.c.digest).where(*conditions)).scalars().all()
     for batch in make_batches(digests):
@@ -91,13 +91,22 @@ def _erase_rows_where(
         if linked is KNOWN:
             beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
             traces.add_marks(*connection.execute(beside).scalars())
+        pieces = store.pieces.c.piece
+        of_plans = sa.select(pieces).where(store.pieces.c.plan.in_(batch))
+        found_by = set(connection.execute(of_plans).scalars()) if linked is PLANS else set()
         delete_rows(connection, linked, batch)
-        looked_up = {getattr(row, linked.lookup) for row in deleted}
-        still_used = connection.execute(sa.select(lookup).where(lookup.in_(looked_up))).scalars()
-        traces.add_marks(*looked_up.difference(still_used))
+        _mark_unused(connection, traces, pieces, found_by)
+        _mark_unused(connection, traces, lookup, {getattr(row, linked.lookup) for row in deleted})
         for row in deleted:
             traces.add_marks(row.digest, row.sealed)
     traces.counts[linked.kind] += len(digests)
+
+
+def _mark_unused(connection: sa.Connection, traces: Traces, column: sa.Column[Any], values: set[str]) -> None:
+    """Note the values by which rows were looked up, but for those that other rows still have."""
+    for batch in make_batches(values):
+        still_used = connection.execute(sa.select(column).where(column.in_(batch))).scalars()
+        traces.add_marks(*set(batch).difference(still_used))
 
 
 def _erase_subject_names(connection: sa.Connection, traces: Traces, *conditions: sa.ColumnElement[bool]) -> None:
@@ -178,14 +187,14 @@ def compact_database(database: Store) -> None:
         empty_write_ahead_log(database)
     elif database.url.get_backend_name() == "postgresql":
         tables = [linked.table for linked in LINKED] + [linked.links for linked in LINKED]
-        for table in (*tables, store.digests, store.subjects, store.scopes):
+        for table in (*tables, store.digests, store.pieces, store.subjects, store.scopes):
             database.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
 def _count_marks_in_tables(database: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
-    tables = (store.originals, store.assigned, store.subjects, store.counters, store.scopes)
-    columns = [*(table.c.digest for table in tables), store.digests.c.row]
+    tables = (*(linked.table for linked in LINKED), store.subjects, store.counters, store.scopes)
+    columns = [*(table.c.digest for table in tables), store.digests.c.row, store.pieces.c.piece, store.plans.c.result]
     count = 0
     with database.open_read_transaction() as connection:
         for batch in make_batches(digests):

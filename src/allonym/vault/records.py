@@ -34,6 +34,7 @@ class ScopeInfo:
         name: the scope's name; of a vault without its key a piece of its digest.
         known: number of originals that can be restored.
         assigned: number of stored choices (tag numbers, pseudonyms).
+        plans: number of documents whose plans are kept.
         subjects: number of subjects, if any were named.
         expired: number of originals and choices that have expired and wait for ``purge(expired=True)``.
     """
@@ -41,6 +42,7 @@ class ScopeInfo:
     name: str
     known: int
     assigned: int
+    plans: int
     subjects: int
     expired: int
 
@@ -93,7 +95,7 @@ class Purged:
     """The rows that a purge deleted, and how it was checked that no trace is left.
 
     Attributes:
-        known, assigned, subjects, scopes: rows that were deleted.
+        known, assigned, subjects, scopes, plans: rows that were deleted.
         checked: ``files``: no digest or ciphertext of these rows is left in the database file or its journal;
             ``tables``: none is left in the tables (the files of a database server are out of reach).
     """
@@ -102,6 +104,7 @@ class Purged:
     assigned: int
     subjects: int
     scopes: int
+    plans: int
     checked: str
 
 
@@ -113,6 +116,7 @@ class Merged:
         scopes: how many the file holds.
         known: number of originals that are new here.
         assigned: number of choices that are new here.
+        plans: number of plans of documents that are new here.
         same: number of rows that were here already.
         conflicts: choices that were left out, since the same key has another value here or the value another key.
         ambiguous: replacements in the file that stand for more than one referent here.
@@ -123,6 +127,7 @@ class Merged:
     scopes: int
     known: int
     assigned: int
+    plans: int
     same: int
     conflicts: int
     ambiguous: int

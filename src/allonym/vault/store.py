@@ -119,7 +119,6 @@ class Linked(NamedTuple):
 
 KNOWN = Linked("known", originals, known_subjects, "token")
 ASSIGNED = Linked("assigned", assigned, assigned_subjects, "value")
-LINKED = (KNOWN, ASSIGNED)
 
 # Schema 2
 
@@ -131,6 +130,18 @@ audit = define_table("audit", _second, "number: key integer, sealed: bytes, mac:
 _third = sa.MetaData()
 digests = define_table("digests", _third, "row: key string32, sealed: bytes")
 """One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
+
+# Schema 4
+
+_fourth = sa.MetaData()
+_FOUND_BY = "digest: key string32, result: indexed string32, document: indexed string32"
+plans = define_table("plans", _fourth, f"{_FOUND_BY}, {_STORED}")
+plan_subjects = define_table("plan_subjects", _fourth, "row: key string32, subject: key indexed string32")
+pieces = define_table("pieces", _fourth, "piece: key string32, plan: key indexed string32")
+"""What plans are found by, deleted with them; see :mod:`allonym.vault.plans`."""
+
+PLANS = Linked("plans", plans, plan_subjects, "result")
+LINKED = (KNOWN, ASSIGNED, PLANS)
 
 
 def _create_audit_log(connection: sa.Connection) -> None:
@@ -155,7 +166,12 @@ def _create_audit_log(connection: sa.Connection) -> None:
 
 
 # Schema 3 has the digests of originals, by which outputs are checked. Filling them in takes the vault's key.
-STEPS: tuple[Callable[[sa.Connection], None], ...] = (_first.create_all, _create_audit_log, _third.create_all)
+STEPS: tuple[Callable[[sa.Connection], None], ...] = (
+    _first.create_all,
+    _create_audit_log,
+    _third.create_all,
+    _fourth.create_all,
+)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 StepReport = Callable[[sa.Connection, int, int], None]

@@ -28,20 +28,24 @@ from allonym.keys import Cipher
 from allonym.vault import keys, store
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement
 from allonym.vault.keys import Sealer, Secret, derive_key, pack_texts
+from allonym.vault.plans import unpack_plan
 from allonym.vault.records import Merged, format_scope_names
-from allonym.vault.store import ASSIGNED, KNOWN, Linked, iterate_row_batches, make_batches, write_private_file
+from allonym.vault.store import ASSIGNED, KNOWN, PLANS, Linked, iterate_row_batches, make_batches, write_private_file
 
 _MAGIC = b"allonym-vault-export 1\n"
 _PIECE = 1 << 16
 _LONGEST = 1 << 30
 Row = tuple[str, ...]
+_SIZES = {"assigned": 3, "known": 5, "plans": 5}
+"""How many values the rows of a kind have before their expiry and subjects."""
+
 _Binding = Callable[[Any, str], tuple[str, ...]]
 
 # Export
 
 
 def write_export(path: Path, rows: Iterable[Row], secret: Secret, *, overwrite: bool) -> int:
-    """Write rows into a file, which has its name only when it is complete; return how many are known or assigned."""
+    """Write rows into a file, which has its name only when it is complete; return how many are entries."""
     how = keys.choose_derivation(secret)
     key = keys.derive_key_encryption_key(secret, how, str(path))
     head = _MAGIC + json.dumps({"derivation": how, "check": _compute_key_check(key)}).encode() + b"\n"
@@ -57,7 +61,7 @@ def write_export(path: Path, rows: Iterable[Row], secret: Secret, *, overwrite: 
             waiting.clear()
 
         for row in rows:
-            count += row[0] in ("known", "assigned")
+            count += row[0] in _SIZES
             data = pack_texts(row)
             waiting += len(data).to_bytes(4) + data
             if len(waiting) >= _PIECE:
@@ -77,7 +81,7 @@ def iterate_export_rows(connection: sa.Connection, sealer: Sealer, operator: byt
         }
         for row in _iterate_scope_rows(connection, store.counters, place.id):
             yield "counter", *sealer.unseal(row.sealed, "counter", place.digest, row.digest)
-        for linked in (ASSIGNED, KNOWN):
+        for linked in (ASSIGNED, KNOWN, PLANS):
             for row, subjects in _iterate_unexpired_rows(connection, linked, place.id, now):
                 lookup = getattr(row, linked.lookup)
                 values = sealer.unseal(row.sealed, linked.kind, place.digest, row.digest, lookup)
@@ -132,7 +136,7 @@ class _Incoming:
     def __init__(self, connection: sa.Connection, sealer: Sealer, rename: Mapping[str, str], now: int) -> None:
         self.operator = b""
         self.names: list[str] = []
-        self.counts = {"known": 0, "assigned": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
+        self.counts = {"known": 0, "assigned": 0, "plans": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
         self._connection = connection
         self._sealer = sealer
         self._rename = rename
@@ -154,12 +158,12 @@ class _Incoming:
             raise VaultError("a row stands before its scope")
         elif kind == "counter":
             self._book.number_at_least(values[0], int(values[1]))
-        elif kind in ("assigned", "known"):
-            size = 3 if kind == "assigned" else 5
+        elif kind in _SIZES:
+            size = _SIZES[kind]
             expires = int(values[size]) if values[size] else None
             if expires is None or expires > self._now:
                 self._book.until(expires)
-                take = self._import_assigned if kind == "assigned" else self._import_known
+                take = {"assigned": self._import_assigned, "known": self._import_known, "plans": self._import_plan}[kind]
                 take(self._book, values[:size], values[size + 1 :])
 
     def _import_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:
@@ -176,6 +180,12 @@ class _Incoming:
             book.about(subject)
             book.remember(*values)
         self._tokens.add(digest_replacement(self._sealer, book.place.digest, values[0]))
+
+    def _import_plan(self, book: Book, values: list[str], subjects: list[str]) -> None:
+        unpack_plan("", values, self._sealer.where)  # raises if it is none
+        for subject in subjects:
+            book.about(subject)
+            book.enter_plan(tuple(values))
 
     def finish_scope(self) -> None:
         """Write the scope that was taken last, and count its replacements that stand for several referents."""
@@ -256,5 +266,6 @@ _SEALED: tuple[tuple[sa.Table, _Binding], ...] = (
     (store.counters, lambda row, scope: ("counter", scope, row.digest)),
     (store.assigned, lambda row, scope: ("assigned", scope, row.digest, row.value)),
     (store.originals, lambda row, scope: ("known", scope, row.digest, row.token)),
+    (store.plans, lambda row, scope: (PLANS.kind, scope, row.digest, row.result)),
 )
 """The tables with sealed values, and what each row's value is bound to."""

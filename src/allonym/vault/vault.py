@@ -17,6 +17,7 @@ from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
 from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
+from allonym.vault.plans import KeptPlan, PlanReader
 from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
 from allonym.vault.store import WAIT, Store
 
@@ -247,6 +248,26 @@ class Vault:
             raise RestoreError(f"{self._store.shown}: this replacement stands for {len(exact)} originals")
         return exact[0]
 
+    @contextmanager
+    def read_plans(self, scope: str) -> Iterator[PlanReader]:
+        """Open the plans of a scope's documents for reading, see :class:`~allonym.vault.plans.PlanReader`.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+            VaultError: a row was changed by somebody without the key.
+        """
+        with self._open_read_transaction() as (connection, sealer):
+            yield PlanReader(connection, sealer, sealer.digest("scope", scope), int(time.time()))
+
+    def plans(self, scope: str, document: str) -> tuple[KeptPlan, ...]:
+        """Return the plans of a document by its id, oldest first; none if it is not known.
+
+        Raises:
+            VaultLocked, VaultError: as :meth:`known`.
+        """
+        with self.read_plans(scope) as reader:
+            return reader.find_by_document(document)
+
     def info(self) -> VaultInfo:
         """Describe the vault without any of its values; the vault may be locked."""
         with self._store.report_damaged_values(), self._store.open_read_transaction() as connection:
@@ -256,12 +277,13 @@ class Vault:
             query = sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
             places = connection.execute(query).all()
             tables = {"known": store.originals, "assigned": store.assigned, "subjects": store.subjects}
+            tables |= {"plans": store.plans} if version > 3 else {}  # a locked vault may be of an older schema
             counts = {name: _count_rows_by_scope(connection, table) for name, table in tables.items()}
             past = [_count_rows_by_scope(connection, table, now) for table in (store.originals, store.assigned)]
         scopes = tuple(
             ScopeInfo(
                 names[digest],
-                **{name: by_scope.get(number, 0) for name, by_scope in counts.items()},
+                **{"plans": 0} | {name: by_scope.get(number, 0) for name, by_scope in counts.items()},
                 expired=sum(by_scope.get(number, 0) for by_scope in past),
             )
             for number, digest in places
@@ -379,7 +401,7 @@ class Vault:
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
                 _write_meta(connection, wrap_keys(keys))
-            counts = {"known": merged.known, "assigned": merged.assigned, "conflicts": merged.conflicts}
+            counts = {"known": merged.known, "assigned": merged.assigned, "plans": merged.plans, "conflicts": merged.conflicts}
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
         return merged

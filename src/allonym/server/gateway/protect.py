@@ -91,7 +91,10 @@ class Protector:
         document, pieces, spans = self._merge_passages_and_find_spans(passages, policy, scope)
         vault = self._vault if scope else None
         with nullcontext() if vault is None else vault.book(scope, subject_of(document, policy)) as book:
-            result = replace_found(document, spans, policy, key=self._key, scope=scope, book=book)
+            # A conversation comes again with each turn, and its answers are restored with the plan at hand.
+            result = replace_found(
+                document, spans, policy, key=self._key, scope=scope, book=book, keep_plan=False
+            )
         restorer = Restorer.from_plan(result.plan, vault, scope)
         for piece, text in zip(pieces, result.parts, strict=False):  # without pieces the empty text is the only part
             assert piece.set_text is not None

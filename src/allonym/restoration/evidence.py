@@ -1,0 +1,148 @@
+"""What a text shows of the documents that it may come from, and which matches this supports.
+
+A replacement such as a tag, a full name or a long number stands in no text by chance. A city, a given name or a date
+does, and so do changed forms: one letter another, a family name alone. These need evidence of their document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from allonym.restoration.forms import ADDRESS, CODE, DATE, LOCATION, ORGANIZATION, PERSON, TAG, split_person
+from allonym.restoration.hits import Match
+from allonym.restoration.index import Row
+from allonym.text.names import TITLES
+
+GIVEN, SHOWN, NAME, TITLE, TELLING, GRAMMAR = "plan", "document", "full name", "title", "replacement", "tag"
+"""The kinds of evidence: the caller named the document; the text shows it; it has the full name; a title stands before;
+the replacement stands in no text by chance; the grammar of tags."""
+
+UNSUPPORTED = "may be the text's own: nothing in the text shows the document that has this replacement for {label}"
+OTHER_MEANING = "an article stands before a replacement for {label}, so that it is another word"
+
+_LEAST_CODE, _LEAST_MIXED = 6, 6
+_PLAINLY = frozenset({"exact", "markdown", "html", "json", "url", "invisible"})
+"""Rules under which all letters are those of the replacement."""
+_SLIGHTLY = _PLAINLY | {"case", "spacing", "hyphenation", "signs", "quotes", "diacritics", "number format"}
+"""Rules that leave the words of a telling replacement as they are."""
+_WORD_BEFORE = re.compile(r"([^\W\d_]+)\.?[ \t\u00a0]+\Z")
+_ARTICLES = frozenset(
+    "the a an my your his her its our their this that these those some any no every each "
+    "das der dem den des ein eine einem einen einer eines kein keine keinem mein meine dein sein ihr unser dieses jedes "
+    "beim zum vom im le la les un une des du mon ma ce cet cette el los las una unos lo il gli uno o os as um uma "
+    "de het een den det ett en et".split()
+)
+"""Words before a noun: a city has none. Where they are prepositions of another language, capitals decide."""
+_PREPOSITIONS = frozenset("de im o a en den la le la des as os du".split())
+
+
+def is_telling(row: Row) -> bool:
+    """Tell whether hardly any text has a replacement by chance."""
+    text = row.text
+    if row.is_ordinary:
+        return False
+    if row.kind in (TAG, ADDRESS):
+        return True
+    letters = sum(map(str.isalnum, text))
+    if row.kind == CODE:
+        return letters >= _LEAST_CODE
+    if row.kind == PERSON:
+        given_names, family = split_person(text)
+        return bool(given_names and family and len(given_names[0]) > 1)
+    if row.kind == DATE:
+        return False
+    has_digits = any(map(str.isdigit, text))
+    if row.kind in (LOCATION, ORGANIZATION):
+        return has_digits and len(text.split()) > 2
+    return has_digits and letters >= _LEAST_MIXED and any(map(str.isalpha, text)) and "DATE" not in row.label
+
+
+class Evidence:
+    """Judges the matches of one text.
+
+    Args:
+        rows: the replacements that were searched for.
+        documents: the documents of each replacement; those of a replacement that is missing are unknown.
+        present: documents that the text is known to come from.
+        is_given: the caller says that the text comes from the only document there is.
+    """
+
+    def __init__(
+        self,
+        rows: Sequence[Row],
+        documents: Mapping[str, frozenset[str]],
+        present: Iterable[str] = (),
+        *,
+        is_given: bool = False,
+    ) -> None:
+        self._rows = rows
+        self._documents = dict(documents)
+        self._shown = set(present)
+        self._is_given = is_given
+        self._whole: set[int] = set()
+
+    def add_documents(self, documents: Mapping[str, frozenset[str]]) -> None:
+        """Add the documents of further replacements."""
+        self._documents.update(documents)
+
+    def is_shown(self) -> bool:
+        """Tell whether the text shows the document that was given, or the document could show nothing."""
+        return bool(self._shown or self._whole) or all(row.is_ordinary or len(row.text) < 2 for row in self._rows)
+
+    def _list_documents(self, row: int) -> frozenset[str]:
+        return self._documents.get(self._rows[row].text, frozenset({""}))
+
+    def note_matches(self, matches: Iterable[Match]) -> None:
+        """Note what the matches show: the documents of whole, telling replacements."""
+        for m in matches:
+            if m.row < 0 or not m.is_whole or not m.is_sure:
+                continue
+            is_tag = self._rows[m.row].kind == TAG
+            if not (is_tag or _PLAINLY.issuperset(m.rule.split("+"))):
+                continue
+            self._whole.add(m.row)
+            if is_tag or is_telling(self._rows[m.row]):
+                self._shown |= self._list_documents(m.row)
+
+    def judge_matches(self, text: str, matches: Iterable[Match]) -> list[Match]:
+        """Return the matches, each with its evidence; those that nothing supports are no longer sure, and say why."""
+        return [self._judge(text, m) for m in matches]
+
+    def _judge(self, text: str, m: Match) -> Match:
+        if m.row < 0 or not m.is_sure or m.out is None:
+            return m
+        evidence = self._find_evidence(text, m)
+        if evidence:
+            return m._replace(evidence=evidence)
+        why = OTHER_MEANING if evidence is None else UNSUPPORTED
+        return m._replace(is_sure=False, why=why.format(label=m.label))
+
+    def _find_evidence(self, text: str, m: Match) -> str | None:
+        """Return the evidence of a match, empty without any; None if an article shows that it is another word."""
+        row = self._rows[m.row]
+        rules = m.rule.split("+")
+        if row.kind == TAG:
+            return GRAMMAR
+        if m.is_whole and _SLIGHTLY.issuperset(rules) and is_telling(row):
+            return TELLING
+        before = _WORD_BEFORE.search(text, max(0, m.start - 20), m.start)
+        word = before[1] if before else ""
+        if m.words == 1 and (row.kind in (LOCATION, PERSON)) and _is_article(word):
+            return None
+        if m.is_whole and _PLAINLY.issuperset(rules):
+            if self._is_given:
+                return GIVEN
+        elif m.row in self._whole:
+            return NAME
+        elif self._is_given and not m.is_whole and word.lower() in TITLES and "typo" not in rules:
+            return TITLE
+        if self._is_given:
+            has_others = bool(self._whole - {m.row}) or bool(self._shown)
+            return SHOWN if has_others or len(self._rows) == 1 else ""
+        return SHOWN if self._shown & self._list_documents(m.row) else ""
+
+
+def _is_article(word: str) -> bool:
+    low = word.lower()
+    return low in _ARTICLES and low not in _PREPOSITIONS

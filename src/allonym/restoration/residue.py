@@ -1,0 +1,68 @@
+"""What is left after restoring: replacements that could not be restored, and placeholders that nobody made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from allonym.restoration.forms import OPENING, TAG
+from allonym.restoration.hits import Match
+from allonym.restoration.index import Row
+from allonym.text.placeholders import find_placeholders
+
+INVENTED = "a placeholder for {label} is none that is known: invented or changed"
+DOUBLED = "a placeholder for {label} stands twice in a row"
+UNCERTAIN = "may be a replacement for {label} in another form, or the text's own word"
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A replacement, or what may be one, that is still in the returned text.
+
+    Attributes:
+        start, end: half-open, in the returned text.
+        label: of the entity; empty if it is not known.
+        why: the reason, without text of the document.
+    """
+
+    start: int
+    end: int
+    label: str
+    why: str
+
+
+def find_residue(text: str, matches: Sequence[Match], *, knows_tags: bool) -> Iterator[Match]:
+    """Yield as matches that are not sure: placeholders in a text that no match covers, and tags that are doubled.
+
+    Args:
+        text: before restoring.
+        matches: disjoint, in reading order.
+        knows_tags: whether any replacement is a tag; if not, placeholders are the text's own.
+    """
+    for a, b in pairwise(m for m in matches if m.is_sure and m.out is not None):
+        is_tag = a.evidence == TAG == b.evidence
+        if is_tag and a.row == b.row and not text[a.end : b.start].strip():
+            yield Match(b.start, b.end, None, "doubled", b.label, why=DOUBLED.format(label=b.label), is_sure=False)
+    if not knows_tags:
+        return
+    covered = [(m.start, m.end) for m in matches]
+    for placeholder in find_placeholders(text):
+        start, end = placeholder.start, placeholder.end
+        is_numbered = bool(placeholder.label) and text[start] in OPENING and any(map(str.isdigit, text[start:end]))
+        if is_numbered and not any(a < end and start < b for a, b in covered):
+            why = INVENTED.format(label=placeholder.label)
+            yield Match(start, end, None, "unknown", placeholder.label, why=why, is_sure=False)
+
+
+def explain_uncertain(matches: Iterable[Match], rows: Sequence[Row]) -> list[Match]:
+    """Return the matches with a reason for those that are not sure but may well be replacements.
+
+    The others, which any text has by chance, have none.
+    """
+    return [
+        m._replace(why=UNCERTAIN.format(label=m.label))
+        if m.row >= 0 and not m.is_sure and not m.why and not rows[m.row].is_ordinary
+        else m
+        for m in matches
+    ]
