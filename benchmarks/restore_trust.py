@@ -1,7 +1,7 @@
 """Whether restoring can be trusted: exact where nobody changed the text, and silent where nothing was replaced.
 
 usage: python benchmarks/restore_trust.py [PATH...] [--letters 300] [--real 200] [--unrelated 2000] [--documents 100]
-                                          [--policies reversible,wild-tags,pseudonyms] [--failures FILE]
+                                          [--policies reversible,wild-tags,pseudonyms] [--cache FILE] [--failures FILE]
 
 Each PATH is JSONL (field text), also compressed. Letters are made here, about people who meet again in other letters.
 ``--real`` texts are taken from the PATHs, as many from each; texts of a line or two are joined to 400 characters.
@@ -12,9 +12,11 @@ Each PATH is JSONL (field text), also compressed. Letters are made here, about p
    counts where all that was kept is as it was; what differs is counted as left (a replacement) or wrong.
 3. *Unrelated*: texts that nobody anonymised (the source of Python's library, this repository's documentation, texts
    of the PATHs) are restored with the plan of one letter, another for each text, and from a vault with the first
-   ``--documents`` letters. A text counts that is not as it was.
+   ``--documents`` letters. A text counts that is not as it was. Texts that show numbered tags, such as pages about
+   them, are counted apart: nothing tells them from an output.
 
-``--failures`` writes what went wrong, with texts. Prints a table and, last, one line of JSON.
+``--cache`` keeps the findings of a run for the next. ``--failures`` writes what went wrong, with texts. Prints a table
+and, last, one line of JSON.
 """
 
 from __future__ import annotations
@@ -33,11 +35,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from allonym.document import Document
+from allonym.document import Document, Span
 from allonym.pipeline import detect, replace_found
-from allonym.plan import Anonymized
+from allonym.plan import Anonymized, digest
 from allonym.policy import Policy
 from allonym.restoration import restore
+from allonym.text.placeholders import find_placeholders
 from allonym.vault import Vault
 
 SECRET = b"benchmark of trust in restoring!"
@@ -45,9 +48,10 @@ SCOPE = "trust"
 LEAST, MOST = 400, 2000
 ROOT = Path(__file__).resolve().parents[1]
 
-GIVEN = """Ada Ben Carla Dov Elin Farid Greta Hugo Ines Jonas Katya Luis Mara Nils Olga Pavel Rosa Stefan Tessa Umar Vera
-Will Xenia Yusuf Zofia Agnes Boris Chloe Dmitri Esther Frank Gloria Henrik Irena Jakub Kirsten Leon Marek Nadia Oscar
-Petra Quentin Renata Sven Tomas Ursula Viktor Wanda Yann Zita Rose Mark Grace Lance Hope""".split()
+GIVEN = """Ada Ben Carla Dov Elin Farid Greta Hugo Ines Jonas Katya Luis Mara Nils Olga Pavel Rosa Stefan Tessa
+Umar Vera Will Xenia Yusuf Zofia Agnes Boris Chloe Dmitri Esther Frank Gloria Henrik Irena Jakub
+Kirsten Leon Marek Nadia Oscar Petra Quentin Renata Sven Tomas Ursula Viktor Wanda Yann Zita Rose
+Mark Grace Lance Hope""".split()
 FAMILY = """Abbot Baxter Castellan Dorland Eriksen Farrow Grabowski Holm Ibarra Jansen Kabus Lindqvist Moreau Nowak
 Okafor Pietrzak Quint Rademacher Santini Thorne Underhill Vogel Wexford Yildiz Zeller Ashdown Bielski Corran Duarte
 Ellery Fontana Gerber Hartwig Isaksen Jurek Klein Lorenz Marchetti Novotny Osgood Prentice Rutkowski Sandoval Tanaka
@@ -58,7 +62,13 @@ COMPANIES = """Harrow & Dale Ltd|Northgate Insurance|Meridian Foods plc|Kestrel 
 Logistics|Hallam University|St Anne's Hospital|Orchard Housing Association|Tidewater Shipping AS""".replace("\n", " ")
 JOBS = "welder nurse teacher midwife plumber librarian surveyor baker cook joiner".split()
 MONTHS = "January February March April May June July August September October November December".split()
-OPENINGS = ("Dear {title} {f},", "Dear {g},", "To {g} {f}", "Re: {g} {f}, file {n}\n\nDear colleague,", "{g} {f} wrote:")
+OPENINGS = (
+    "Dear {title} {f},",
+    "Dear {g},",
+    "To {g} {f}",
+    "Re: {g} {f}, file {n}\n\nDear colleague,",
+    "{g} {f} wrote:",
+)
 SENTENCES = """I met {g} {f} in {c} on {d}, and {g} told me about the accident.
 {title} {f} is {a} years old and works as a {j} at {o}.
 We have not heard from {g} since {m} {y}.
@@ -94,7 +104,10 @@ def write_letter(rng: Random) -> str:
     values |= {"c": rng.choice(CITIES), "c2": rng.choice(CITIES), "j": rng.choice(JOBS), "d": pick_date()}
     values |= {"o": rng.choice(COMPANIES.split("|")), "o2": rng.choice(COMPANIES.split("|")), "d2": pick_date()}
     values |= {"m": rng.choice(MONTHS), "y": rng.randint(1985, 2020), "w": rng.choice(("Monday", "Friday", "Sunday"))}
-    values |= {"p": f"0{rng.randint(20, 99)} {rng.randint(1000, 9999)} {rng.randint(100, 999)}", "h": rng.randint(1, 99)}
+    values |= {
+        "p": f"0{rng.randint(20, 99)} {rng.randint(1000, 9999)} {rng.randint(100, 999)}",
+        "h": rng.randint(1, 99),
+    }
     values |= {"n": rng.randint(100_000, 999_999), "e": f"{values['g']}.{values['f']}@example.org".lower()}
     body = rng.sample(SENTENCES, rng.randint(5, 9))
     paragraphs = [" ".join(body[:3]), " ".join(body[3:6]), " ".join(body[6:])]
@@ -147,25 +160,39 @@ def read_unrelated(paths: Sequence[Path], count: int) -> list[tuple[str, str]]:
     docs = take_evenly([read_file_texts(ROOT / "docs", "*.md"), read_file_texts(ROOT / "docs", "*.ipynb")], fifth)
     docs += take_evenly([read_file_texts(ROOT / "src", "*.py")], fifth - len(docs))
     others = take_evenly([read_texts(path) for path in paths], count - len(code) - len(docs))
-    return [*(("code", t) for t in code), *(("documentation", t) for t in docs), *(("texts", t) for t in others)]
+    kinds = (("code", code), ("documentation", docs), ("texts", others))
+    return [(name_kind(kind, text), text) for kind, texts in kinds for text in texts]
+
+
+def name_kind(kind: str, text: str) -> str:
+    """Return the kind of a text; one that shows numbered tags cannot be told from an output, and is counted apart."""
+    return (
+        "shows tags" if any(map(str.isdigit, "".join(text[p.start : p.end] for p in find_placeholders(text)))) else kind
+    )
 
 
 # Measuring.
 
 
-def edit_text(text: str, rng: Random) -> str:
-    """Return the text with a line added, one without replacements of its own taken out, and two sentences swapped."""
-    lines = text.split("\n")
-    lines.insert(rng.randrange(len(lines) + 1), "Checked by the office; nothing to add.")
-    long = [i for i, line in enumerate(lines) if line.count(". ") > 1]
+def edit_texts(original: str, made: str, rng: Random) -> tuple[str, str] | None:
+    """Return both texts after the same changes: a line added, one taken out, two sentences swapped.
+
+    None where the lines of the two do not correspond, since a replacement went over a line.
+    """
+    pairs = [list(pair) for pair in zip(original.split("\n"), made.split("\n"), strict=False)]
+    if original.count("\n") != made.count("\n"):
+        return None
+    long = [pair for pair in pairs if pair[0].count(". ") == pair[1].count(". ") > 1]
     if long:
-        i = rng.choice(long)
-        first, second, rest = lines[i].split(". ", 2)
-        lines[i] = f"{second}. {first}. {rest}"
-    full = [i for i, line in enumerate(lines) if line.strip()]
+        pair = rng.choice(long)
+        for i, line in enumerate(pair):
+            first, second, rest = line.split(". ", 2)
+            pair[i] = f"{second}. {first}. {rest}"
+    pairs.insert(rng.randrange(len(pairs) + 1), ["Checked by the office; nothing to add."] * 2)
+    full = [i for i, pair in enumerate(pairs) if pair[0].strip()]
     if len(full) > 3:
-        del lines[rng.choice(full)]
-    return "\n".join(lines)
+        del pairs[rng.choice(full)]
+    return "\n".join(pair[0] for pair in pairs), "\n".join(pair[1] for pair in pairs)
 
 
 def compare_words(expected: str, result: str, made: str) -> Counter[str]:
@@ -175,6 +202,23 @@ def compare_words(expected: str, result: str, made: str) -> Counter[str]:
     for code, _, _, start, end in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         if code != "equal":
             out.update("left" if word in was else "wrong" for word in b[start:end])
+    return out
+
+
+def find_names(documents: Sequence[Document], cache: Path | None) -> list[tuple[Document, tuple[Span, ...]]]:
+    """Return the documents with their findings, from the cache where it has them, and write the others into it."""
+    known: dict[str, list[Any]] = {}
+    if cache is not None and cache.exists():
+        known = dict(map(json.loads, cache.read_text("utf-8").splitlines()))
+    out = []
+    for document in documents:
+        name = digest(document.text)
+        if name not in known:
+            spans = detect(document, "reversible")
+            known[name] = [[s.start, s.end, s.label, s.score, s.source] for s in spans]
+        out.append((document, tuple(Span(*values) for values in known[name])))
+    if cache is not None:
+        cache.write_text("".join(json.dumps(item) + "\n" for item in known.items()), "utf-8")
     return out
 
 
@@ -191,15 +235,15 @@ class Run:
         out = []
         for document, spans in documents:
             with vault.book(SCOPE) as book:
-                out.append(
-                    replace_found(document, spans, self.policy, key=vault.operator_key, scope=SCOPE, book=book)
-                )
+                out.append(replace_found(document, spans, self.policy, key=vault.operator_key, scope=SCOPE, book=book))
         return out
 
     def note(self, measure: str, wanted: str, result: str, **more: str) -> None:
         self.failures.append({"policy": self.name, "measure": measure, **more, "wanted": wanted, "result": result})
 
-    def measure_untouched(self, documents: Sequence[tuple[Document, Any]], made: list[Anonymized], vault: Vault) -> None:
+    def measure_untouched(
+        self, documents: Sequence[tuple[Document, Any]], made: list[Anonymized], vault: Vault
+    ) -> None:
         counts: Counter[str] = Counter()
         start = time.process_time()
         for (document, _), result in zip(documents, made, strict=True):
@@ -214,12 +258,10 @@ class Run:
     def measure_edited(self, documents: Sequence[tuple[Document, Any]], made: list[Anonymized], vault: Vault) -> None:
         counts: Counter[str] = Counter()
         for (document, _), result in zip(documents, made, strict=True):
-            if document.text.count("\n") != result.text.count("\n"):
-                continue  # a replacement went over a line
-            wanted = edit_text(document.text, Random(document.id))
-            edited = edit_text(result.text, Random(document.id))
-            if wanted.count("\n") != edited.count("\n"):
+            pair = edit_texts(document.text, result.text, Random(document.id))
+            if pair is None:
                 continue
+            wanted, edited = pair
             back = restore(edited, vault=vault, scope=SCOPE).text
             counts.update(texts=1, exact=int(back == wanted))
             counts += compare_words(wanted, back, edited)
@@ -252,13 +294,14 @@ def main() -> None:
     parser.add_argument("--unrelated", type=int, default=2000)
     parser.add_argument("--documents", type=int, default=100)
     parser.add_argument("--policies", default="reversible,wild-tags,pseudonyms")
+    parser.add_argument("--cache", type=Path)
     parser.add_argument("--failures", type=Path)
     args = parser.parse_args()
     rng = Random(22)
     letters = [Document(f"letter-{i}", write_letter(rng)) for i in range(args.letters)]
     real = take_evenly([read_texts(path) for path in args.paths], args.real)
     documents = letters + [Document(f"real-{i}", text) for i, text in enumerate(real)]
-    found = [(document, detect(document, "reversible")) for document in documents]
+    found = find_names(documents, args.cache)
     unrelated = read_unrelated(args.paths, args.unrelated + len(real))
     unrelated = [one for one in unrelated if one[1] not in set(real)][: args.unrelated]
     print(f"{len(documents)} documents, {len(unrelated)} unrelated texts", file=sys.stderr)
@@ -279,7 +322,7 @@ def main() -> None:
             plans = [one.plan for one in made[: len(letters)]]
             if unrelated:
                 run.measure_unrelated(
-                    unrelated, "unrelated, plan", lambda i, t: restore(t, plan=plans[i % len(plans)]).text
+                    unrelated, "unrelated, plan", lambda i, t, plans=plans: restore(t, plan=plans[i % len(plans)]).text
                 )
                 with Vault.create(Path(folder) / "some.vault", SECRET) as vault:
                     run.anonymize(found[: args.documents], vault)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -17,6 +17,9 @@ from allonym.cli.signatures import take_options
 from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, write_output
 from allonym.errors import DataError, UsageError
 from allonym.settings import REQUIRED, declare_setting
+
+if TYPE_CHECKING:
+    from allonym.restoration import Restored
 
 
 @click.command(short_help="Restore the originals of an anonymised text.")
@@ -27,17 +30,21 @@ def restore(
     plans: Path | None = declare_plans("file"),
     key_file: Path | None = KEY_FILE,
     vault: VaultChoice,
+    document: str | None = declare_setting(None, "id of the document in the vault; by default the vault finds it"),
     output: Path | None = declare_output(),
     overwrite: bool = OVERWRITE,
     actor: str | None = ACTOR,
     stream: bool = declare_setting(False, "write text as soon as it is decided, while more arrives; counts nothing"),
-    explain: bool = declare_setting(False, "list each restored mention with its rule, on standard error"),
+    explain: bool = declare_setting(
+        False, "list on standard error what was restored, by which rule and evidence, and what was left"
+    ),
 ) -> None:
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
     The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
-    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if a
-    replacement could not be restored.
+    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 0 if all
+    replacements in the text were restored, and 1 if one is left, or something may be one. A text need not use all
+    replacements of its document.
 
     \b
     Examples:
@@ -54,14 +61,15 @@ def restore(
     keys: dict[str, Any] = {"key": read_key(key_file), "scope": vault.scope}
     if plans is None and vault.where is None and keys["key"] is None:
         raise UsageError("--plans, --vault or --key-file is required (or ALLONYM_KEY)")
-    if stream and explain:
-        raise UsageError("--explain needs the whole text and cannot be combined with --stream")
-    if vault.where is None and actor is not None:
-        raise UsageError("--actor requires --vault")
+    if stream and (explain or document is not None):
+        raise UsageError("--explain and --document need the whole text and cannot be combined with --stream")
+    for name, value in (("actor", actor), ("document", document)):
+        if vault.where is None and value is not None:
+            raise UsageError(f"--{name} requires --vault")
     keys["actor"] = _get_login_name() if actor is None else actor
     if Path(source).is_dir():
-        if plans is not None or stream or explain:
-            raise UsageError("--plans, --stream and --explain are for one text, not for a folder")
+        if plans is not None or document is not None or stream or explain:
+            raise UsageError("--plans, --document, --stream and --explain are for one text, not for a folder")
         if output is None:
             raise UsageError(f"{source} is a folder: -o FOLDER is required")
         files = list_files_to_restore(source, output, overwrite=overwrite)
@@ -83,11 +91,21 @@ def restore(
             _write_pieces(restore_stream(_read_text_stream(source), vault=keeper, **keys), output)
             return
         text = decode_text(read_stdin() if source == "-" else Path(source).read_bytes(), source)
-        result = restore_text(text, vault=keeper, **keys)
+        result = restore_text(text, vault=keeper, document=document or "", **keys)
     _write_pieces([result.text], output)
-    for mention in result.found if explain else ():  # offsets, label and rule, without text
-        click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}", err=True)
+    if explain:
+        _list_mentions(result)
     _report_unrestored(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")
+
+
+def _list_mentions(result: Restored) -> None:
+    """Print offsets and label of each mention, with rule and evidence, or why it was left; without text."""
+    for mention in result.found:
+        click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}\t{mention.evidence}", err=True)
+    for left in result.left:
+        click.echo(f"{left.start}-{left.end}\t{left.label}\tleft\t{left.why}", err=True)
+    if result.documents:
+        print_note(", ".join(result.documents), label="documents:")
 
 
 def _report_unrestored(notes: Iterable[str], unknown: int, message: str) -> None:

@@ -525,5 +525,3 @@ def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
         if adapted is not None and fit_article(article_text, text[start:end]) == article_text:
             return text[low:a] + adapted + text[b:start]
     return text[low:start]
-
-

@@ -130,8 +130,10 @@ def _match_pieces(text: str, plans: tuple[KeptPlan, ...], rivals: tuple[KeptPlan
     for digest, intervals in standing.items():
         versions = made.get(digest, [])
         in_order = len({number for number, _ in versions}) == 1 and len(versions) == len(intervals)
-        for i, (start, end) in enumerate(intervals):
-            agreed = versions[i : i + 1] if in_order else versions[: len({_name_originals(v[1]) for v in versions}) == 1]
+        for i, (start, _) in enumerate(intervals):
+            agreed = (
+                versions[i : i + 1] if in_order else versions[: len({_name_originals(v[1]) for v in versions}) == 1]
+            )
             for _, places in agreed:
                 if places is None or any(text[start + p.start : start + p.end] != p.edit.replacement for p in places):
                     continue

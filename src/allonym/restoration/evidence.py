@@ -29,7 +29,7 @@ _SLIGHTLY = _PLAINLY | {"case", "spacing", "hyphenation", "signs", "quotes", "di
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\.?[ \t\u00a0]+\Z")
 _ARTICLES = frozenset(
     "the a an my your his her its our their this that these those some any no every each "
-    "das der dem den des ein eine einem einen einer eines kein keine keinem mein meine dein sein ihr unser dieses jedes "
+    "das der dem den des ein eine einem einen einer eines kein keine keinem mein meine dein sein ihr unser dieses "
     "beim zum vom im le la les un une des du mon ma ce cet cette el los las una unos lo il gli uno o os as um uma "
     "de het een den det ett en et".split()
 )

@@ -307,12 +307,16 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     check_no_lone_surrogates(body)
     plan = None if body.plan is None else parse_plan(body.plan)
     vault = None if body.scope is None else services.vault
-    result = restore(body.text, plan=plan, vault=vault, scope=body.scope or "", actor=caller.audit_name)
+    result = restore(
+        body.text, plan=plan, vault=vault, scope=body.scope or "", document=body.document, actor=caller.audit_name
+    )
     services.metrics.restored.inc(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)
     mentions = [wire.FoundOut.from_object(mention) for mention in result.found]
-    return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions)
+    left = [wire.LeftOut.from_object(one) for one in result.left]
+    more = {"missing": result.missing, "documents": list(result.documents)}
+    return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions, left=left, **more)
 
 
 def measure_elapsed_milliseconds(start: float) -> float:

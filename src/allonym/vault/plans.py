@@ -143,7 +143,12 @@ def make_plan_row(sealer: Sealer, scope: str, values: tuple[str, ...]) -> dict[s
     row = sealer.digest("plan", scope, *values)
     result = sealer.digest("result", scope, values[2])
     named = sealer.digest("document", scope, values[0])
-    return {"digest": row, "result": result, "document": named, "sealed": sealer.seal(values, *_bind(scope, row, result))}
+    return {
+        "digest": row,
+        "result": result,
+        "document": named,
+        "sealed": sealer.seal(values, *_bind(scope, row, result)),
+    }
 
 
 def make_piece_rows(sealer: Sealer, scope: str, row: str, values: tuple[str, ...]) -> list[dict[str, object]]:

@@ -163,7 +163,9 @@ class _Incoming:
             expires = int(values[size]) if values[size] else None
             if expires is None or expires > self._now:
                 self._book.until(expires)
-                take = {"assigned": self._import_assigned, "known": self._import_known, "plans": self._import_plan}[kind]
+                take = {"assigned": self._import_assigned, "known": self._import_known, "plans": self._import_plan}[
+                    kind
+                ]
                 take(self._book, values[:size], values[size + 1 :])
 
     def _import_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:

@@ -401,7 +401,12 @@ class Vault:
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
                 _write_meta(connection, wrap_keys(keys))
-            counts = {"known": merged.known, "assigned": merged.assigned, "plans": merged.plans, "conflicts": merged.conflicts}
+            counts = {
+                "known": merged.known,
+                "assigned": merged.assigned,
+                "plans": merged.plans,
+                "conflicts": merged.conflicts,
+            }
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
         return merged

@@ -92,9 +92,7 @@ class Protector:
         vault = self._vault if scope else None
         with nullcontext() if vault is None else vault.book(scope, subject_of(document, policy)) as book:
             # A conversation comes again with each turn, and its answers are restored with the plan at hand.
-            result = replace_found(
-                document, spans, policy, key=self._key, scope=scope, book=book, keep_plan=False
-            )
+            result = replace_found(document, spans, policy, key=self._key, scope=scope, book=book, keep_plan=False)
         restorer = Restorer.from_plan(result.plan, vault, scope)
         for piece, text in zip(pieces, result.parts, strict=False):  # without pieces the empty text is the only part
             assert piece.set_text is not None

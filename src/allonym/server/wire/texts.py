@@ -176,6 +176,7 @@ class Restore(Kept):
     """A text to restore."""
 
     text: str
+    document: str = Field("", description="id of the document in the scope; by default it is found by the text")
 
 
 class FoundOut(Place):
@@ -183,6 +184,14 @@ class FoundOut(Place):
 
     rule: str = Field(description="how it was recognised", examples=["exact", "case+typo"])
     label: str
+    evidence: str = Field("", description="what shows that it is a replacement", examples=["sentence", "full name"])
+
+
+class LeftOut(Place):
+    """A replacement, or what may be one, that is still in the text that is returned."""
+
+    label: str
+    why: str
 
 
 class Restored(Wire):
@@ -193,6 +202,9 @@ class Restored(Wire):
     unknown: int
     notes: list[str]
     found: list[FoundOut]
+    left: list[LeftOut] = Field(default_factory=list)
+    missing: int = Field(0, description="replacements of the plan that the text does not use")
+    documents: list[str] = Field(default_factory=list, description="ids of the documents that the text comes from")
 
 
 class DetectMany(Wire):
