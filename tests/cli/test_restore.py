@@ -90,8 +90,8 @@ def test_a_rewritten_text_comes_back_and_each_mention_is_explained(run, tmp_path
     done = run("restore", "-", "--plans", plan, "--explain", stdin=answer.encode())
     assert done.out == "jane.doe@example.com first, then jose@example.org."
     places = [line.split("\t") for line in done.err.splitlines() if "\t" in line]
-    assert places[0] == ["0-20", "EMAIL_ADDRESS", "brackets"]
-    assert places[1][1:] == ["EMAIL_ADDRESS", "case"]
+    assert places[0] == ["0-20", "EMAIL_ADDRESS", "brackets", "tag"]
+    assert places[1][1:] == ["EMAIL_ADDRESS", "case", "tag"]
     assert "jane" not in done.err
 
 

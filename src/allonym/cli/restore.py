@@ -102,8 +102,8 @@ def _list_mentions(result: Restored) -> None:
     """Print offsets and label of each mention, with rule and evidence, or why it was left; without text."""
     for mention in result.found:
         click.echo(f"{mention.start}-{mention.end}\t{mention.label}\t{mention.rule}\t{mention.evidence}", err=True)
-    for left in result.left:
-        click.echo(f"{left.start}-{left.end}\t{left.label}\tleft\t{left.why}", err=True)
+    for rest in result.residue:
+        click.echo(f"{rest.start}-{rest.end}\t{rest.label}\tleft\t{rest.why}", err=True)
     if result.documents:
         print_note(", ".join(result.documents), label="documents:")
 

@@ -24,12 +24,11 @@ from allonym.restoration.evidence import Evidence
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.reconcile import reconcile_with_plan
-from allonym.restoration.residue import Left, explain_uncertain, find_residue
+from allonym.restoration.residue import Residue, explain_uncertain, find_residue
 from allonym.restoration.scan import Scan
 from allonym.restoration.view import UNFINISHED
 from allonym.vault import check_vault
-from allonym.vault.plans import KeptPlan
-from allonym.vault.records import Known, format_scope_names
+from allonym.vault.records import KeptPlan, Known, format_scope_names
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
@@ -71,7 +70,7 @@ class Restored:
         unknown: number of replacements that were left, or may have been, and of originals that are lost.
         notes: the reasons, without text of the document.
         found: the restored mentions, in reading order.
-        left: what is still there and is a replacement, or may be one, in reading order.
+        residue: what is still there and is a replacement, or may be one, in reading order.
         missing: number of replacements of the plan that the text does not use; that is no error.
         documents: ids of the documents of the vault that the text comes from; if several have the same text, of all.
     """
@@ -81,7 +80,7 @@ class Restored:
     unknown: int = 0
     notes: tuple[str, ...] = ()
     found: tuple[Found, ...] = ()
-    left: tuple[Left, ...] = ()
+    residue: tuple[Residue, ...] = ()
     missing: int = 0
     documents: tuple[str, ...] = ()
 
@@ -121,9 +120,9 @@ class Restorer:
             VaultError: the vault cannot be read.
         """
         check_vault(vault, "known")
-        made = cls(_list_vault_replacements(vault, scope), key=key)
-        made._vault, made._scope = vault, scope
-        return made
+        restorer = cls(_list_vault_replacements(vault, scope), key=key)
+        restorer._vault, restorer._scope = vault, scope
+        return restorer
 
     @classmethod
     def from_plan(
@@ -150,8 +149,8 @@ class Restorer:
         return _apply_matches(text, matches, notes=_note_ordinary_words(matches, self._index))
 
     def _find_matches(self, text: str) -> list[Match]:
-        found = self._mark_articles(self._make_scan(text).find_matches())
-        matches = explain_uncertain(found, self._index.rows)
+        unmarked = self._mark_articles(self._make_scan(text).find_matches())
+        matches = explain_uncertain(unmarked, self._index.rows)
         residue = find_residue(text, matches, knows_tags=bool(self._index.labels or self._index.sealed))
         return sorted((*matches, *residue))
 
@@ -272,7 +271,7 @@ def restore(
     replacement that any text may have by chance is restored only with evidence of its document, which ``found`` names
     too. The original takes the form of the replacement: shortened, in capitals, inflected, escaped.
 
-    What is left, or may be a replacement, is listed in ``left`` and counted as unknown: replacements of several
+    What is left, or may be a replacement, is listed in ``residue`` and counted as unknown: replacements of several
     entities, unknown tags, what has no evidence, and text that was removed, masked or generalised. A replacement of
     the plan that the text does not use is ``missing``, which is no error.
 
@@ -302,7 +301,7 @@ def restore(
     if document and vault is None:
         raise UsageError("document=... names a document of a vault, so vault=... is required")
     origin = Origin()
-    own: Restorer | None = None
+    scope_restorer: Restorer | None = None
     if plan is not None and has_originals(plan):
         original = invert_plan(text, plan)
         if original is not None:
@@ -318,21 +317,21 @@ def restore(
             raise RestoreError(f"this vault knows no document {document!r} in scope {scope!r}")
     is_exact = origin.matches and origin.matches[0].evidence == OUTPUT
     if vault is not None and not is_exact:
-        own = Restorer.from_vault(vault, scope, key=key)
+        scope_restorer = Restorer.from_vault(vault, scope, key=key)
     elif key is not None:
-        own = Restorer((), key=key)
-    result = _restore_with_evidence(text, origin, own)
+        scope_restorer = Restorer((), key=key)
+    result = _restore_with_evidence(text, origin, scope_restorer)
     _log_restore(vault, scope, actor, result.restored, result.unknown)
     return result
 
 
-def _restore_with_evidence(text: str, origin: Origin, own: Restorer | None) -> Restored:
+def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer | None) -> Restored:
     """Restore a text from what is known of its origin: exact sentences, then plans, then the whole scope.
 
     Args:
         text: the text.
         origin: its documents.
-        own: the replacements of the scope, or the key.
+        scope_restorer: with the replacements of the scope, or the key.
     """
     matches = list(origin.matches)
     notes: list[str] = []
@@ -341,7 +340,7 @@ def _restore_with_evidence(text: str, origin: Origin, own: Restorer | None) -> R
     knows_tags = False
     if origin.plans and not (matches and matches[0].evidence == OUTPUT):
         entries, expected = _list_origin_replacements(origin)
-        restorer = Restorer(entries, key=None if own is None else own._key)
+        restorer = Restorer(entries, key=None if scope_restorer is None else scope_restorer._key)
         index = restorer._index
         planned = frozenset(row.text for row in index.rows)
         mine = _drop_overlaps(restorer._mark_articles(restorer._make_scan(text).find_matches()), matches)
@@ -355,16 +354,16 @@ def _restore_with_evidence(text: str, origin: Origin, own: Restorer | None) -> R
         notes += [_LOST] * bool(lost)
         matches = sorted((*matches, *explain_uncertain(mine, index.rows)))
         knows_tags = bool(index.labels or index.sealed)
-    if own is not None and not (origin.matches and origin.matches[0].evidence == OUTPUT):
-        rows = own._index.rows
-        mine = _drop_overlaps(own._mark_articles(own._make_scan(text).find_matches()), matches)
+    if scope_restorer is not None and not (origin.matches and origin.matches[0].evidence == OUTPUT):
+        rows = scope_restorer._index.rows
+        mine = _drop_overlaps(scope_restorer._mark_articles(scope_restorer._make_scan(text).find_matches()), matches)
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
-        evidence = Evidence(rows, own.find_documents(mine), (plan.row for plan in origin.plans))
+        evidence = Evidence(rows, scope_restorer.find_documents(mine), (plan.row for plan in origin.plans))
         evidence.note_matches(mine)
         mine = evidence.judge_matches(text, mine)
-        notes += _note_ordinary_words(mine, own._index)
+        notes += _note_ordinary_words(mine, scope_restorer._index)
         matches = sorted((*matches, *explain_uncertain(mine, rows)))
-        knows_tags = knows_tags or bool(own._index.labels or own._index.sealed)
+        knows_tags = knows_tags or bool(scope_restorer._index.labels or scope_restorer._index.sealed)
     matches = sorted((*matches, *find_residue(text, matches, knows_tags=knows_tags)))
     result = _apply_matches(text, matches, notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
@@ -375,12 +374,12 @@ def _list_origin_replacements(origin: Origin) -> tuple[list[Known], dict[str, li
     """Return the replacements of all plans, and the originals of those that are not accounted for yet."""
     entries: list[Known] = []
     expected: dict[str, list[str]] = {}
-    for number, (kept, remaining) in enumerate(zip(origin.plans, origin.remaining, strict=True)):
+    for number, (kept_plan, remaining) in enumerate(zip(origin.plans, origin.remaining, strict=True)):
         mark = f"{number}:" if len(origin.plans) > 1 else ""
-        entries += (replace(k, entity=mark + k.entity) for k in list_plan_replacements(kept.plan))
-        entries += list_article_replacements(kept.plan)
-        for known in list_plan_replacements(Plan("", remaining)):
-            expected.setdefault(known.replacement, []).append(known.original)
+        entries += (replace(k, entity=mark + k.entity) for k in list_plan_replacements(kept_plan.plan))
+        entries += list_article_replacements(kept_plan.plan)
+        for entry in list_plan_replacements(Plan("", remaining)):
+            expected.setdefault(entry.replacement, []).append(entry.original)
     return entries, expected
 
 
@@ -406,7 +405,7 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
     """
     pieces: list[str] = []
     mentions: list[Found] = []
-    left: list[Left] = []
+    residue: list[Residue] = []
     position, size = begin, 0
     for m in matches:
         if m.start < position or (not m.is_sure and not m.why):
@@ -414,7 +413,7 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
         between, out = text[position : m.start], text[m.start : m.end]
         if not m.is_sure or m.out is None:
             start = size + len(between)
-            left.append(Left(start, start + len(out), m.label, m.why))
+            residue.append(Residue(start, start + len(out), m.label, m.why))
         else:
             out = m.out
             if m.adapts_article:
@@ -426,8 +425,8 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
         size += len(between) + len(out)
         position = m.end
     pieces.append(text[position:])
-    reasons = dict.fromkeys((*notes, *(one.why for one in left)))
-    return Restored("".join(pieces), len(mentions), len(left), tuple(reasons), tuple(mentions), tuple(left))
+    reasons = dict.fromkeys((*notes, *(rest.why for rest in residue)))
+    return Restored("".join(pieces), len(mentions), len(residue), tuple(reasons), tuple(mentions), tuple(residue))
 
 
 def _note_ordinary_words(matches: Iterable[Match], index: Index, planned: Iterable[str] = ()) -> tuple[str, ...]:

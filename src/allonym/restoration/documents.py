@@ -12,7 +12,8 @@ from allonym.restoration.edits import ARTICLE, is_irreversible
 from allonym.restoration.hits import Match
 
 if TYPE_CHECKING:
-    from allonym.vault.plans import KeptPlan, Piece, PlanReader
+    from allonym.vault.plans import PlanReader
+    from allonym.vault.records import KeptPlan, Piece
 
 OUTPUT, SENTENCE = "output", "sentence"
 """Evidence: the whole text, or a sentence of it, is exactly what a plan made."""
@@ -54,12 +55,12 @@ def find_origin(reader: PlanReader, text: str, document: str) -> Origin:
         text: an output, changed or not.
         document: id of the document, if it is known; else empty.
     """
-    kept = reader.find_by_document(document) if document else reader.find_by_output(text)
-    exact = tuple(plan for plan in kept if invert_plan(text, plan.plan) is not None)
+    candidates = reader.find_by_document(document) if document else reader.find_by_output(text)
+    exact = tuple(plan for plan in candidates if invert_plan(text, plan.plan) is not None)
     if exact:
         return _match_outputs(text, exact)
     if document:
-        newest = kept[-1:]
+        newest = candidates[-1:]
         return _match_pieces(text, newest, ())
     plans, rivals = _choose_plans(text, reader.find_by_pieces(text))
     return _match_pieces(text, plans, rivals)
@@ -75,18 +76,18 @@ def _choose_plans(text: str, kept: Sequence[KeptPlan]) -> tuple[tuple[KeptPlan, 
     from allonym.vault.plans import digest_piece, split_into_pieces, tells_document
 
     pieces = (text[start:end] for start, end in split_into_pieces(text))
-    known = {digest_piece(piece) for piece in pieces if tells_document(piece)}
-    shared = [(plan, known & {piece.digest for piece in plan.pieces}) for plan in kept]
+    unexplained = {digest_piece(piece) for piece in pieces if tells_document(piece)}
+    shared = [(plan, unexplained & {piece.digest for piece in plan.pieces}) for plan in kept]
     plans: list[KeptPlan] = []
     rivals: list[KeptPlan] = []
-    while known and shared:
-        best = max(len(has & known) for _, has in shared)
+    while unexplained and shared:
+        best = max(len(has & unexplained) for _, has in shared)
         if not best:
             break
-        first, has = next((plan, has) for plan, has in shared if len(has & known) == best)
-        rivals += [plan for plan, others in shared if plan is not first and others & known == has & known]
+        first, has = next((plan, has) for plan, has in shared if len(has & unexplained) == best)
+        rivals += [plan for plan, others in shared if plan is not first and others & unexplained == has & unexplained]
         plans.append(first)
-        known -= has
+        unexplained -= has
     return tuple(plans), tuple(plan for plan in rivals if plan not in plans)
 
 
@@ -118,17 +119,17 @@ def _match_pieces(text: str, plans: tuple[KeptPlan, ...], rivals: tuple[KeptPlan
     """Match the replacements in sentences that nobody changed, unless plans differ on them."""
     from allonym.vault.plans import digest_piece, split_into_pieces
 
-    made: dict[str, list[tuple[int, tuple[_Place, ...] | None]]] = defaultdict(list)
-    for number, kept in enumerate((*plans, *rivals)):
-        for piece, places in _list_piece_places(kept):
-            made[piece.digest].append((number, places))
+    versions_by_digest: dict[str, list[tuple[int, tuple[_Place, ...] | None]]] = defaultdict(list)
+    for number, candidate in enumerate((*plans, *rivals)):
+        for piece, places in _list_piece_places(candidate):
+            versions_by_digest[piece.digest].append((number, places))
     standing: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for start, end in split_into_pieces(text):
         standing[digest_piece(text[start:end])].append((start, end))
     matches: list[Match] = []
     used: set[tuple[int, int]] = set()
     for digest, intervals in standing.items():
-        versions = made.get(digest, [])
+        versions = versions_by_digest.get(digest, [])
         in_order = len({number for number, _ in versions}) == 1 and len(versions) == len(intervals)
         for i, (start, _) in enumerate(intervals):
             agreed = (
@@ -141,8 +142,8 @@ def _match_pieces(text: str, plans: tuple[KeptPlan, ...], rivals: tuple[KeptPlan
                 numbered = agreed if in_order else versions
                 used.update((number, p.number) for number, places in numbered for p in places or ())
     remaining = tuple(
-        tuple(edit for i, edit in enumerate(kept.plan.edits) if (number, i) not in used)
-        for number, kept in enumerate(plans)
+        tuple(edit for i, edit in enumerate(candidate.plan.edits) if (number, i) not in used)
+        for number, candidate in enumerate(plans)
     )
     return Origin(plans, rivals, tuple(sorted(matches)), remaining)
 

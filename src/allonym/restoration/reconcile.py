@@ -30,8 +30,8 @@ def reconcile_with_plan(
     """
     notes: list[str] = []
     there = {m.row for m in matches if not m.why}
-    kept = _settle_doubtful_matches(matches, index, expected) if is_shown else list(matches)
-    sure = [m for m in kept if m.is_sure]
+    settled = _settle_doubtful_matches(matches, index, expected) if is_shown else list(matches)
+    sure = [m for m in settled if m.is_sure]
     whole_counts = Counter(m.row for m in sure if m.row >= 0 and m.is_whole)
     matched_rows = {m.row for m in sure if m.row >= 0}
     missing = 0
@@ -45,7 +45,7 @@ def reconcile_with_plan(
             notes.append(f"one {row.label} was restored as its fullest name throughout")
     used = Counter[int]()
     out = []
-    for m in kept:
+    for m in settled:
         if m.row >= 0 and m.is_sure and m.is_whole and m.out is not None:
             row = index.rows[m.row]
             originals = expected.get(row.text, ())

@@ -17,7 +17,7 @@ UNCERTAIN = "may be a replacement for {label} in another form, or the text's own
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Residue:
     """A replacement, or what may be one, that is still in the returned text.
 
     Attributes:

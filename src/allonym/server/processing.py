@@ -314,9 +314,9 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     counts = {"restored": result.restored, "unknown": result.unknown}
     services.accounts.record_action(caller, "restore", counts)
     mentions = [wire.FoundOut.from_object(mention) for mention in result.found]
-    left = [wire.LeftOut.from_object(one) for one in result.left]
+    residue = [wire.ResidueOut.from_object(rest) for rest in result.residue]
     more = {"missing": result.missing, "documents": list(result.documents)}
-    return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions, left=left, **more)
+    return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions, residue=residue, **more)
 
 
 def measure_elapsed_milliseconds(start: float) -> float:

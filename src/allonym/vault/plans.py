@@ -14,7 +14,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple
 from hashlib import blake2b
 from typing import Any
 
@@ -27,6 +27,7 @@ from allonym.text.fold import Level
 from allonym.text.names import normalize_surface
 from allonym.vault import store
 from allonym.vault.keys import Sealer
+from allonym.vault.records import KeptPlan, Piece
 from allonym.vault.store import PLANS, make_batches
 
 LEAST_WORDS, LEAST_LETTERS = 3, 16
@@ -37,37 +38,6 @@ MOST_FOUND = 50
 
 _PIECE = re.compile(r"[^\r\n]+?(?:[.!?…][\"'”’»)\]]*(?=[ \t\u00a0])|(?=[\r\n])|\Z)")
 _ROWS = store.plans.c
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A sentence or line of an output that holds a replacement.
-
-    Attributes:
-        start, end: half-open code points of the output.
-        digest: without a key, so that it stays inside of what is encrypted.
-    """
-
-    start: int
-    end: int
-    digest: str = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptPlan:
-    """The plan of a document, as a vault keeps it.
-
-    Attributes:
-        row: what the vault knows it by.
-        document: the document's id; empty where it had none.
-        plan: with its originals.
-        pieces: of the output, in reading order.
-    """
-
-    row: str
-    document: str
-    plan: Plan = field(repr=False)
-    pieces: tuple[Piece, ...] = field(default=(), repr=False)
 
 
 def split_into_pieces(text: str) -> list[Interval]:

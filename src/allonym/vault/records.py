@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from allonym.plan import Plan
+
 
 @dataclass(frozen=True, slots=True)
 class Known:
@@ -24,6 +26,37 @@ class Known:
     label: str
     operator: str
     entity: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A sentence or line of an output that holds a replacement.
+
+    Attributes:
+        start, end: half-open code points of the output.
+        digest: without a key, so that it stays inside of what is encrypted.
+    """
+
+    start: int
+    end: int
+    digest: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPlan:
+    """The plan of a document, as a vault keeps it.
+
+    Attributes:
+        row: what the vault knows it by.
+        document: the document's id; empty where it had none.
+        plan: with its originals.
+        pieces: of the output, in reading order.
+    """
+
+    row: str
+    document: str
+    plan: Plan = field(repr=False)
+    pieces: tuple[Piece, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

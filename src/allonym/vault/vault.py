@@ -17,8 +17,8 @@ from allonym.vault import erase, store, transfer
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
 from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
-from allonym.vault.plans import KeptPlan, PlanReader
-from allonym.vault.records import AuditEntry, Known, Merged, Purged, ScopeInfo, VaultInfo
+from allonym.vault.plans import PlanReader
+from allonym.vault.records import AuditEntry, KeptPlan, Known, Merged, Purged, ScopeInfo, VaultInfo
 from allonym.vault.store import WAIT, Store
 
 DAY = 86_400

@@ -187,7 +187,7 @@ class FoundOut(Place):
     evidence: str = Field("", description="what shows that it is a replacement", examples=["sentence", "full name"])
 
 
-class LeftOut(Place):
+class ResidueOut(Place):
     """A replacement, or what may be one, that is still in the text that is returned."""
 
     label: str
@@ -202,7 +202,7 @@ class Restored(Wire):
     unknown: int
     notes: list[str]
     found: list[FoundOut]
-    left: list[LeftOut] = Field(default_factory=list)
+    residue: list[ResidueOut] = Field(default_factory=list)
     missing: int = Field(0, description="replacements of the plan that the text does not use")
     documents: list[str] = Field(default_factory=list, description="ids of the documents that the text comes from")
 
