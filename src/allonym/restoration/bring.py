@@ -24,7 +24,7 @@ from allonym.restoration.evidence import Evidence
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.reconcile import reconcile_with_plan
-from allonym.restoration.residue import Residue, explain_uncertain, find_residue
+from allonym.restoration.residue import Residue, add_residue, explain_uncertain, order_matches
 from allonym.restoration.scan import Scan
 from allonym.restoration.view import UNFINISHED
 from allonym.vault import check_vault
@@ -151,8 +151,7 @@ class Restorer:
     def _find_matches(self, text: str) -> list[Match]:
         unmarked = self._mark_articles(self._make_scan(text).find_matches())
         matches = explain_uncertain(unmarked, self._index.rows)
-        residue = find_residue(text, matches, knows_tags=bool(self._index.labels or self._index.sealed))
-        return sorted((*matches, *residue))
+        return add_residue(text, matches, knows_tags=self.knows_tags)
 
     def _make_scan(self, text: str, *, final: bool = True) -> Scan:
         return Scan(text, self._index, self._key, final=final)
@@ -171,6 +170,11 @@ class Restorer:
         replacements = {self._index.rows[m.row].text for m in matches if m.row >= 0}
         with self._vault.read_plans(self._scope) as reader:
             return dict(reader.find_documents_of(replacements))
+
+    @property
+    def knows_tags(self) -> bool:
+        """Whether any replacement is a tag or an encrypted mention."""
+        return bool(self._index.labels or self._index.sealed)
 
     @property
     def shared(self) -> int:
@@ -352,8 +356,8 @@ def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer |
         notes += more
         lost = sum(is_irreversible(edit) for edits in origin.remaining for edit in edits)
         notes += [_LOST] * bool(lost)
-        matches = sorted((*matches, *explain_uncertain(mine, index.rows)))
-        knows_tags = bool(index.labels or index.sealed)
+        matches = order_matches((*matches, *explain_uncertain(mine, index.rows)))
+        knows_tags = restorer.knows_tags
     if scope_restorer is not None and not (origin.matches and origin.matches[0].evidence == OUTPUT):
         rows = scope_restorer._index.rows
         mine = _drop_overlaps(scope_restorer._mark_articles(scope_restorer._make_scan(text).find_matches()), matches)
@@ -362,10 +366,9 @@ def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer |
         evidence.note_matches(mine)
         mine = evidence.judge_matches(text, mine)
         notes += _note_ordinary_words(mine, scope_restorer._index)
-        matches = sorted((*matches, *explain_uncertain(mine, rows)))
-        knows_tags = knows_tags or bool(scope_restorer._index.labels or scope_restorer._index.sealed)
-    matches = sorted((*matches, *find_residue(text, matches, knows_tags=knows_tags)))
-    result = _apply_matches(text, matches, notes=notes)
+        matches = order_matches((*matches, *explain_uncertain(mine, rows)))
+        knows_tags = knows_tags or scope_restorer.knows_tags
+    result = _apply_matches(text, add_residue(text, matches, knows_tags=knows_tags), notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
     return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
 
@@ -419,6 +422,8 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
             if m.adapts_article:
                 between = _adapt_article(text, position, m.start, m.end, out)
             start = size + len(between)
+            if m.why:
+                residue.append(Residue(start, start + len(out), m.label, m.why))
             if m.rule != "article":
                 mentions.append(Found(start, start + len(out), m.rule, m.label, m.evidence))
         pieces += (between, out)

@@ -145,7 +145,7 @@ def _match_pieces(text: str, plans: tuple[KeptPlan, ...], rivals: tuple[KeptPlan
         tuple(edit for i, edit in enumerate(candidate.plan.edits) if (number, i) not in used)
         for number, candidate in enumerate(plans)
     )
-    return Origin(plans, rivals, tuple(sorted(matches)), remaining)
+    return Origin(plans, rivals, tuple(sorted(matches, key=lambda m: m.start)), remaining)
 
 
 def _name_originals(places: tuple[_Place, ...] | None) -> tuple[tuple[int, str | None], ...]:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from allonym.restoration.forms import OPENING, TAG
+from allonym.restoration.evidence import GRAMMAR
+from allonym.restoration.forms import OPENING
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Row
 from allonym.text.placeholders import find_placeholders
@@ -32,20 +33,27 @@ class Residue:
     why: str
 
 
-def find_residue(text: str, matches: Sequence[Match], *, knows_tags: bool) -> Iterator[Match]:
-    """Yield as matches that are not sure: placeholders in a text that no match covers, and tags that are doubled.
+def add_residue(text: str, matches: Sequence[Match], *, knows_tags: bool) -> list[Match]:
+    """Add to the matches the placeholders that none of them covers, and note tags that are doubled.
 
     Args:
         text: before restoring.
-        matches: disjoint, in reading order.
+        matches: in reading order.
         knows_tags: whether any replacement is a tag; if not, placeholders are the text's own.
     """
-    for a, b in pairwise(m for m in matches if m.is_sure and m.out is not None):
-        is_tag = a.evidence == TAG == b.evidence
-        if is_tag and a.row == b.row and not text[a.end : b.start].strip():
-            yield Match(b.start, b.end, None, "doubled", b.label, why=DOUBLED.format(label=b.label), is_sure=False)
-    if not knows_tags:
-        return
+    out = list(matches[:1])
+    for a, b in pairwise(matches):
+        is_doubled = a.evidence == GRAMMAR == b.evidence and a.row == b.row and not text[a.end : b.start].strip()
+        out.append(b._replace(why=DOUBLED.format(label=b.label)) if is_doubled else b)
+    return order_matches((*out, *_find_invented_placeholders(text, matches))) if knows_tags else out
+
+
+def order_matches(matches: Iterable[Match]) -> list[Match]:
+    """Return matches in reading order."""
+    return sorted(matches, key=lambda m: (m.start, m.end))
+
+
+def _find_invented_placeholders(text: str, matches: Sequence[Match]) -> Iterator[Match]:
     covered = [(m.start, m.end) for m in matches]
     for placeholder in find_placeholders(text):
         start, end = placeholder.start, placeholder.end

@@ -298,7 +298,7 @@ class Scan:
                 begin, stop, escapes = view.map_form_to_raw(start, end, form.text)
                 out = form.target if form.target is None else escape_like(form.target, escapes)
                 rule = "+".join(kind for kind, _ in escapes) or "exact"
-                yield Match(begin, stop, out, rule, form.label, form.row, why=describe_shared(form))
+                yield Match(begin, stop, out, rule, form.label, form.row, why="" if out else describe_shared(form))
                 covered_until = end
                 break
 

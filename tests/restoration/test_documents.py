@@ -1,0 +1,183 @@
+"""From a vault of many documents: the right document, exactly, and nothing that is no replacement."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from allonym.errors import RestoreError, UsageError
+from allonym.pipeline import anonymize
+from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.restoration import Restorer, restore, restore_stream
+from allonym.vault import Vault
+
+KEY = b"a key only for the tests, 32 byte"
+
+
+def keep(vault, document, text, *pairs):
+    """Enter a document as anonymising does it: (original, replacement, label) in reading order."""
+    edits, position = [], 0
+    for number, (original, replacement, label) in enumerate(pairs, 1):
+        start = text.index(original, position)
+        position = start + len(original)
+        edits.append(Edit(start, position, replacement, label, number, "pseudonym@1", original))
+    made = apply_edits(text, edits)
+    with vault.book("s") as book:
+        for edit in edits:
+            book.remember(edit.replacement, edit.original, edit.label, edit.operator, edit.original.lower())
+        book.keep_plan(document, Plan(digest(text), tuple(edits), (), digest(made)), made)
+    return made
+
+
+ADA = ("Ada Brook", "Emma Tyler", "PERSON")
+LEEDS = ("Leeds", "Hamburg", "CITY")
+
+
+@pytest.fixture
+def vault(tmp_path):
+    with Vault.create(tmp_path / "v.sqlite", KEY) as made:
+        yield made
+
+
+def bring(vault, text, **more):
+    return restore(text, vault=vault, scope="s", **more)
+
+
+def test_what_only_the_document_tells_comes_back_exactly(vault):
+    texts = [
+        f"On page 45, {name} was {age} in May; {name.split()[0]} left."
+        for name, age in (("Ada Brook", 43), ("Cyd Dale", 61), ("Eve Ford", 29))
+    ]
+    made = [
+        keep(
+            vault,
+            f"letter {i}",
+            text,
+            (name, f"Emma {family}", "PERSON"),
+            (str(age), "45", "AGE"),
+            ("May", "June", "DATE_TIME"),
+            (name.split()[0], "Emma", "PERSON"),
+        )
+        for i, (text, name, age, family) in enumerate(
+            zip(texts, ("Ada Brook", "Cyd Dale", "Eve Ford"), (43, 61, 29), ("Tyler", "Stone", "Holm"), strict=True)
+        )
+    ]
+    for i, (text, output) in enumerate(zip(texts, made, strict=True)):
+        done = bring(vault, output)
+        assert (done.text, done.unknown, done.documents) == (text, 0, (f"letter {i}",))
+        assert {one.evidence for one in done.found} == {"output"}
+
+
+def test_an_edited_text_finds_its_document(vault):
+    text = "Ada Brook came to Leeds.\nShe was 43 years old then. Ada left in May."
+    made = keep(vault, "a", text, ADA, LEEDS, ("43", "45", "AGE"), ("Ada", "Emma", "PERSON"), ("May", "June", "DATE"))
+    keep(vault, "b", "Cyd was 61 in Rome.", ("Cyd", "Emma", "PERSON"), ("61", "45", "AGE"), ("Rome", "Essen", "CITY"))
+    edited = "New first line, page 45.\n" + made.replace("came to", "went to") + "\nYours, Emma Tyler"
+    done = bring(vault, edited)
+    assert done.text == "New first line, page 45.\n" + text.replace("came to", "went to") + "\nYours, Ada Brook"
+    assert done.documents == ("a",)
+    assert "sentence" in {one.evidence for one in done.found}
+
+
+def test_several_documents_of_one_output_are_named_and_the_caller_chooses(vault):
+    made = [
+        keep(vault, name, f"{name} is {age}.", (name, "Emma", "PERSON"), (str(age), "45", "AGE"))
+        for name, age in (("Ada", 43), ("Cyd", 43))
+    ]
+    assert made[0] == made[1]
+    done = bring(vault, made[0])
+    assert (done.text, done.documents, done.unknown) == ("Emma is 43.", ("Ada", "Cyd"), 1)
+    assert "name the document" in done.residue[0].why
+    assert bring(vault, made[0], document="Cyd").text == "Cyd is 43."
+    with pytest.raises(RestoreError, match="no document 'Bob'"):
+        bring(vault, made[0], document="Bob")
+    with pytest.raises(UsageError, match="vault="):
+        restore(made[0], key=KEY, document="Cyd")
+
+
+UNRELATED = (
+    "Don't ask. Das Essen war gut, und Hamburg ist schön.",
+    "M. Tyler came from Hamburg in May, aged 45.",
+    "the emma crater; EMMA is an acronym; tyler_emma = load('hamburg')",
+    "Emmas Tylers Hamburger Hamburgs",
+)
+
+
+@pytest.mark.parametrize("text", UNRELATED)
+def test_a_text_of_nobody_is_left_alone(vault, text):
+    keep(
+        vault,
+        "a",
+        "Ada Brook of Leeds, Rob of York, 43",
+        ADA,
+        LEEDS,
+        ("Rob", "Don", "PERSON"),
+        ("York", "Essen", "CITY"),
+        ("43", "45", "AGE"),
+    )
+    done = bring(vault, text)
+    assert done.text == text and done.found == ()
+    assert "".join(restore_stream([text], vault=vault, scope="s")) == text
+    assert Restorer.from_vault(vault, "s").restore(text).text == text
+
+
+def test_its_document_is_the_evidence_for_what_any_text_may_have(vault):
+    keep(vault, "a", "Ada Brook of Leeds", ADA, LEEDS)
+    keep(vault, "b", "Cyd Dale of York", ("Cyd Dale", "Eve Stone", "PERSON"), ("York", "Essen", "CITY"))
+    done = bring(vault, "Emma Tyler: Mrs Tyler moved from Hamburg to Essen.")
+    assert done.text == "Ada Brook: Mrs Brook moved from Leeds to Essen."
+    assert [one.evidence for one in done.found] == ["replacement", "full name", "document"]
+    assert [done.text[one.start : one.end] for one in done.residue] == ["Essen"] and done.unknown == 1
+    alone = bring(vault, "Mrs Tyler moved from Hamburg.")
+    assert alone.text == "Mrs Tyler moved from Hamburg." and alone.unknown == 2
+
+
+def test_a_stream_takes_what_came_before_as_evidence(vault):
+    keep(vault, "a", "Ada Brook of Leeds", ADA, LEEDS)
+    pieces = ["In Hamburg, Emma ", "Tyler said: I love Ham", "burg."]
+    assert "".join(restore_stream(pieces, vault=vault, scope="s")) == "In Hamburg, Ada Brook said: I love Leeds."
+
+
+def test_with_a_plan_too_a_changed_form_needs_evidence():
+    text = "Ada Brook of Leeds, 43"
+    edits = (
+        Edit(0, 9, "Emma Tyler", "PERSON", 1, "pseudonym@1", "Ada Brook"),
+        Edit(13, 18, "Essen", "CITY", 2, "pseudonym@1", "Leeds"),
+        Edit(20, 22, "45", "AGE", 3, "pseudonym@1", "43"),
+    )
+    plan = Plan(digest(text), edits, (), digest(apply_edits(text, edits)))
+    for given_text, expected in (
+        ("Das Essen war gut.", "Das Essen war gut."),
+        ("A tyler and Emma, 45.", "A tyler and Emma, 45."),
+        ("Mrs Tyler came.", "Mrs Brook came."),
+        ("In Essen, Tyler was 45.", "In Leeds, Brook was 43."),
+        ("Emma Tyler said: Emma went.", "Ada Brook said: Ada went."),
+    ):
+        assert restore(given_text, plan=plan).text == expected
+
+
+def test_placeholders_that_nobody_made_and_doubled_ones_are_noticed(vault):
+    made = anonymize("Write to ada.brook@example.com now.", "reversible", vault=vault, scope="s")
+    done = bring(vault, made.text + " <EMAIL 1> <EMAIL 1>, <EMAIL 7>, <PERSON 3>")
+    assert done.text.endswith("now. ada.brook@example.com ada.brook@example.com, <EMAIL 7>, <PERSON 3>")
+    whys = [one.why for one in done.residue]
+    assert len(whys) == done.unknown == 3
+    assert "twice" in whys[0] and "unknown" in whys[1] and "invented" in whys[2]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.text("Ada Emma45.\n\r\u2028'é\u00ad<>1", max_size=30), min_size=1, max_size=4), st.data())
+def test_whatever_the_documents_each_comes_back(tmp_path_factory, texts, data):
+    with Vault.create(tmp_path_factory.mktemp("v") / "v.sqlite", KEY) as vault:
+        outputs = {}
+        for i, text in enumerate(texts):
+            words = [word for word in dict.fromkeys(text.split()) if word in ("Ada", "45", "Emma")]
+            pairs = [(word, data.draw(st.sampled_from(["Emma", "45", "<PERSON 1>"])), "PERSON") for word in words]
+            pairs = sorted(pairs, key=lambda pair: text.index(pair[0]))
+            try:
+                outputs[f"d{i}"] = text, keep(vault, f"d{i}", text, *pairs)
+            except ValueError:  # a word within another: not in this order
+                continue
+        for document, (text, made) in outputs.items():
+            assert bring(vault, made, document=document).text == text
