@@ -88,6 +88,25 @@ def shape(pattern: str) -> str:
     return pattern if len(pattern) <= 60 else pattern[:57] + "..."
 
 
+def named_numbers(lists: list[dict[str, str]]) -> str:
+    """Describe the names of numbers, by label."""
+    rows = []
+    for row in lists:
+        shown = [
+            f"{key}: {cell(' '.join(row[key].split()))}"
+            for key in ("short", "alone", "with_number", "near")
+            if key in row
+        ]
+        label = code(row["label"]) if row["label"] else "none"
+        rows.append([label, row.get("kind", "code"), f"{row['score']:g}", "<br>".join(shown)])
+    return (
+        "What calls a value, as in `order no. 4471-22`; the source of a finding is `rules:named-number`. Names in "
+        "`alone` and `short` also call a value without a number word. Names in `near` tell what a number further on "
+        "is the number of. Names without a label keep numbers from being called by others.\n\n"
+        + table(["label", "value", "score", "names"], rows)
+    )
+
+
 def rules() -> str:
     out = [
         "# Detection rules\n\n"
@@ -98,7 +117,12 @@ def rules() -> str:
     folder = files("allonym").joinpath("detection", "tables")
     by_name = {rule.name: rule for rule in read_builtin_rules()}
     for path in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
-        names = [row["name"] for row in tomllib.loads(path.read_text(encoding="utf-8")).get("rule", [])]
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        out.append(f"\n## {path.name[:-5]}\n\n")
+        if "name" in data:
+            out.append(named_numbers(data["name"]))
+            continue
+        names = [row["name"] for row in data["rule"]]
         rows = [
             [
                 code(rule.name),
@@ -111,7 +135,6 @@ def rules() -> str:
             ]
             for rule in (by_name[name] for name in names)
         ]
-        out.append(f"\n## {path.name[:-5]}\n\n")
         out.append(table(["rule", "label", "pattern", "validator", "score", "with context", "country"], rows))
     return "".join(out)
 

@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.detectors import find_label
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detection.rules import Ruleset, read_builtin_rules
+from allonym.detection import Detector
+from allonym.detection.rules import build_detector, read_builtin_rules
+from allonym.document import Document
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
-from allonym.resolve import resolve
+from allonym.policy import Policy
 
 TABLE = Path(__file__).parent.parent / "cases" / "rules_global.jsonl"
 CASES = [json.loads(line) for line in TABLE.read_text(encoding="utf-8").splitlines()]
@@ -25,13 +28,8 @@ OURS = [rule for rule in read_builtin_rules() if rule.family in FAMILIES]
 LABELS = sorted({case["label"] for case in CASES})
 
 
-@cache
-def ruleset(label: str, threshold: float) -> Ruleset:
-    return Ruleset((r for r in read_builtin_rules() if r.label == label), lambda _: threshold)
-
-
 def found(label: str, text: str, threshold: float = 0.5) -> list[str]:
-    return [text[s.start : s.end] for s in resolve(ruleset(label, threshold).find(text))]
+    return [text[s.start : s.end] for s in find_label(label, text, threshold)]
 
 
 @check_each_row("case", CASES)
@@ -95,11 +93,12 @@ def test_ends_do_not_touch_letters_or_digits(label: str, disguised: str) -> None
 @settings(max_examples=60)
 def test_any_text_gives_spans_inside_it(text: str) -> None:
     everything = _all()
-    spans = everything.find(text)
+    document = Document("", text)
+    spans = everything(document)
     assert all(0 <= s.start < s.end <= len(text) and 0 <= s.score <= 1 for s in spans)
-    assert spans == everything.find(text)
+    assert spans == everything(document)
 
 
 @cache
-def _all() -> Ruleset:
-    return Ruleset(read_builtin_rules(), lambda _: 0.0)
+def _all() -> Detector:
+    return build_detector(Policy(name="p", threshold=0.0))

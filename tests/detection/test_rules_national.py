@@ -14,6 +14,7 @@ from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
 from allonym.detection.rules import Ruleset, build_words_pattern, read_builtin_rules
+from allonym.document import Document
 from allonym.labels import TAXONOMY
 from allonym.pattern import PatternRule
 from allonym.resolve import resolve
@@ -34,7 +35,7 @@ def ruleset(label: str, threshold: float) -> Ruleset:
 
 
 def found(case: dict[str, Any]) -> list[str]:
-    spans = resolve(ruleset(case["label"], case.get("threshold", 0.0)).find(case["text"]))
+    spans = resolve(ruleset(case["label"], case.get("threshold", 0.0))(Document("", case["text"])))
     return [case["text"][s.start : s.end] for s in spans]
 
 
@@ -46,8 +47,8 @@ def test_cases(case: dict[str, Any]) -> None:
 @check_each_row("case", [c for c in CASES if "above" in c])
 def test_a_right_check_counts_more(case: dict[str, Any]) -> None:
     rules = ruleset(case["label"], 0.0)
-    good = max(span.score for span in rules.find(case["text"]))
-    assert good > max((span.score for span in rules.find(case["above"])), default=-1.0)
+    good = max(span.score for span in rules(Document("", case["text"])))
+    assert good > max((span.score for span in rules(Document("", case["above"]))), default=-1.0)
 
 
 def own_labels() -> list[str]:
@@ -70,23 +71,23 @@ WEAK_ALONE = ["US_DRIVER_LICENSE", "US_PASSPORT", "UK_PASSPORT", "IT_PASSPORT", 
 def test_a_bare_shape_needs_context(label: str) -> None:
     shapes = [case["text"] for case in CASES if case["label"] == label and case["found"] == [case["text"]]]
     assert shapes
-    assert not any(ruleset(label, 0.5).find(text) for text in shapes)
+    assert not any(ruleset(label, 0.5)(Document("", text)) for text in shapes)
 
 
 def test_context_is_named_in_the_source() -> None:
-    (span,) = ruleset("AU_TFN", 0.5).find("tax file number: 123 456 782")
+    (span,) = ruleset("AU_TFN", 0.5)(Document("", "tax file number: 123 456 782"))
     assert "context(tax file" in span.source
     assert span.source.endswith("+valid")
 
 
 def test_letters_of_other_scripts_may_touch_korean_and_thai_numbers() -> None:
-    assert len(ruleset("KR_RRN", 0.5).find("번호는970218-1482193입니다")) == 1
-    assert len(ruleset("TH_TNIN", 0.5).find("เลขบัตรประชาชน1234545678781ครับ")) == 1
+    assert len(ruleset("KR_RRN", 0.5)(Document("", "번호는970218-1482193입니다"))) == 1
+    assert len(ruleset("TH_TNIN", 0.5)(Document("", "เลขบัตรประชาชน1234545678781ครับ"))) == 1
 
 
 def test_a_line_end_does_not_join_groups() -> None:
-    assert not ruleset("AU_TFN", 0.0).find("123\n456 782")
-    assert not ruleset("US_SSN", 0.0).find("432\n19\n7460")
+    assert not ruleset("AU_TFN", 0.0)(Document("", "123\n456 782"))
+    assert not ruleset("US_SSN", 0.0)(Document("", "432\n19\n7460"))
 
 
 @check_each_row("rule", RULES)

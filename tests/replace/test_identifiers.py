@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
-from functools import cache
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.detectors import find_label
 from tests.rows import check_each_row
 
 from allonym.checksums import get_validator
-from allonym.detection.rules import Ruleset, read_builtin_rules
+from allonym.detection.named_numbers import read_names
+from allonym.detection.rules import read_builtin_rules
 from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
 from allonym.link import link
@@ -23,7 +23,6 @@ from allonym.replace.cast import make_cast
 from allonym.replace.codes import Draws, _read_shapes, draw_shaped_code, find_shape, read_code
 from allonym.replace.identifiers import make_renderers
 from allonym.replace.phones import RESERVED_TRIES, draw_phone, is_reserved, read_phone, write_phone
-from allonym.resolve import resolve
 
 KEY = b"a key only for the tests, 32 byte"
 MARK = re.compile(r"\{([^|{}]*)\|([A-Z0-9_]+)\}")
@@ -81,11 +80,6 @@ EXCEPTIONS = {
 }
 
 
-@cache
-def rules(label, threshold):
-    return Ruleset([rule for rule in read_builtin_rules() if rule.label == label], lambda _: threshold)
-
-
 def examples():
     for name in ("rules_national", "rules_global"):
         for line in (HERE.parents[1] / "cases" / f"{name}.jsonl").read_text("utf-8").splitlines():
@@ -98,20 +92,19 @@ def examples():
 def test_our_own_rules_find_the_substitutes(label):
     tried = 0
     for _, text, threshold in (row for row in examples() if row[0] == label):
-        spans = resolve(rules(label, threshold).find(text))
+        spans = find_label(label, text, threshold)
         if not spans:
             continue
         tried += 1
         for key in (KEY, KEY[::-1]):
             new = swapped(text, spans, key=key)
-            again = resolve(rules(label, threshold).find(new))
+            again = find_label(label, new, threshold)
             assert [new[s.start : s.end] != text[s.start : s.end] for s in again] == [True] * len(spans), new
     assert tried
 
 
 def test_every_label_with_a_rule_is_tried():
-    tables = HERE.parents[2] / "src" / "allonym" / "detection" / "tables"
-    labels = {r["label"] for f in tables.glob("*.toml") for r in tomllib.loads(f.read_text("utf-8"))["rule"]}
+    labels = {one.label for one in (*read_builtin_rules(), *read_names().values()) if one.label}
     wanted = {label for label in labels if FAMILIES.intersection(TAXONOMY.lineage(label))}
     assert wanted == {label for label, _, _ in examples()}
 

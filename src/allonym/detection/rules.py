@@ -16,6 +16,7 @@ import re2
 
 from allonym.checksums import get_validator
 from allonym.detection import Detector, scan
+from allonym.detection.named_numbers import NamedNumbers, compile_seeds
 from allonym.document import Document, Span
 from allonym.errors import PolicyError
 from allonym.pattern import PatternRule
@@ -38,8 +39,7 @@ _SETS = {
 
 @cache
 def read_builtin_rules() -> tuple[PatternRule, ...]:
-    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows, and its
-    ``[fragments]`` stand in its patterns where their names are, as in ``<<number>>``.
+    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows.
 
     Raises:
         PolicyError: a row is not valid, or two rules share a name.
@@ -48,11 +48,9 @@ def read_builtin_rules() -> tuple[PatternRule, ...]:
     folder = files("allonym").joinpath("detection", "tables")
     for table in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
         data = tomllib.loads(table.read_text(encoding="utf-8"))
-        defaults, fragments = data.get("defaults", {}), data.get("fragments", {})
+        defaults = data.get("defaults", {})
         for i, row in enumerate(data.get("rule", [])):
             where = f"{table.name}: rule {row.get('name', i)}"
-            for name, fragment in fragments.items():
-                row["pattern"] = row["pattern"].replace(f"<<{name}>>", fragment)
             rule = PatternRule.from_row({**defaults, **row, "family": table.name[:-5]}, where)
             if rule.name in rules:
                 raise PolicyError(f"{table.name}: two rules are called {rule.name}")
@@ -101,9 +99,17 @@ def build_words_pattern(words: Sequence[str]) -> str:
 
 
 class Ruleset:
-    """The rules that a policy can use, compiled."""
+    """The rules that a policy can use, compiled.
 
-    def __init__(self, rules: Iterable[PatternRule], thresholds: Callable[[str], float]) -> None:
+    Args:
+        rules: the pattern rules.
+        thresholds: the least score that counts, by label.
+        named: finds numbers by their names. The rules' pass over the text also says where there may be any.
+    """
+
+    def __init__(
+        self, rules: Iterable[PatternRule], thresholds: Callable[[str], float], named: NamedNumbers | None = None
+    ) -> None:
         contexts: dict[tuple[str, ...], int] = {}
         self._contexts = scan.PatternSet(memory=_SET_MEMORY)
         sets: dict[int, scan.PatternSet] = {}
@@ -121,6 +127,14 @@ class Ruleset:
                 contexts[rule.context] = len(contexts)
                 self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
             self._rules.append(_CompiledRule(rule, threshold, contexts.get(rule.context, -1)))
+        self._named = named
+        self._seeds = None
+        if named is not None:
+            self._seeds = _CompiledRule(compile_seeds(), 0.0, -1)
+            sets.setdefault(_SETS["named_numbers"], scan.PatternSet(memory=_SET_MEMORY)).add(
+                self._seeds.rule.pattern, len(self._rules)
+            )
+            self._rules.append(self._seeds)
         self._sets = [pattern_set.compile() for pattern_set in sets.values()]
         self._contexts.compile()
 
@@ -128,10 +142,8 @@ class Ruleset:
         return len(self._rules)
 
     def __call__(self, document: Document) -> list[Span]:
-        return self.find(document.text)
-
-    def find(self, text: str) -> list[Span]:
-        """Find the candidates in a text that reach their label's threshold, without duplicates."""
+        """Find the candidates in a document that reach their label's threshold, without duplicates."""
+        text = document.text
         if not self._rules or not text:
             return []
         ascii_only = text.isascii()
@@ -141,16 +153,21 @@ class Ruleset:
             return []
         places = None if ascii_only else _map_to_code_points(data, hits)
         best: dict[tuple[int, int, str], Span] = {}
+        seeds = []
         for compiled, start, end in hits:
             if places is not None:
                 start, end = places[start], places[end]
+            if compiled is self._seeds:
+                seeds.append((start, end))
+                continue
             span = _make_hit_span(compiled, text, start, end)
             if span is not None:
                 key = (start, end, span.label)
                 rival = best.get(key)
                 if rival is None or (rival.score, span.source) < (span.score, rival.source):
                     best[key] = span
-        return list(best.values())
+        spans = list(best.values())
+        return spans + self._named.find(document, seeds) if seeds and self._named is not None else spans
 
     def _select_matching_rules(self, data: bytes | memoryview) -> list[_CompiledRule]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
@@ -293,7 +310,7 @@ def _find_matching_context_word(word: str, words: Sequence[str]) -> str:
 
 
 def build_detector(policy: Policy) -> Detector:
-    """Build the rule detector from the built-in rules and the policy's own, for its labels and countries."""
+    """Build the rule detector, for the policy's labels and countries: built-in rules, its own, and named numbers."""
 
     def is_usable(rule: PatternRule) -> bool:
         return policy.looks_for(rule.label) and (
@@ -302,4 +319,5 @@ def build_detector(policy: Policy) -> Detector:
 
     for rule in read_builtin_rules():
         policy.taxonomy.get(rule.label, f"rule {rule.name}")
-    return Ruleset(filter(is_usable, (*read_builtin_rules(), *policy.patterns)), policy.threshold_for)
+    named = NamedNumbers(lambda label, score: policy.looks_for(label) and score >= policy.threshold_for(label))
+    return Ruleset(filter(is_usable, (*read_builtin_rules(), *policy.patterns)), policy.threshold_for, named)

@@ -38,8 +38,9 @@ _MISHEARD = {"for": "4", "to": "2", "too": "2", "won": "1", "ate": "8"}
 _PAIRS = {**{word: str(10 + i) for i, word in enumerate(ONES[10:])}, "hundred": "00"}
 _TIMES = {"double": 2, "triple": 3, "treble": 3}
 _DIGITS = {**_PAIRS, **_MISHEARD, **_SPOKEN}
+_SIGNS = ("dash", "hyphen", "slash", "stroke")
 _SPOKEN_TOKEN = re.compile(r"[A-Za-z]+|[0-9]")
-_DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join(_SPOKEN)})\b")
+_DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join((*_SPOKEN, *_SIGNS))})\b")
 
 PlacedCharacters = tuple[int, int, str]
 """Start, end, and the letters and digits that stand there: capitals, ASCII digits."""
@@ -58,13 +59,18 @@ class Code:
     slots: tuple[PlacedCharacters, ...] = field(repr=False)
 
     @property
+    def is_spoken(self) -> bool:
+        """Whether words stand for some of its digits."""
+        return any(end - start > 1 for start, end, _ in self.slots)
+
+    @property
     def characters(self) -> str:
         """Its letters and digits alone, as capitals and ASCII digits."""
         return "".join(slot[2] for slot in self.slots)
 
     def add_separators(self, characters: str) -> str:
         """Return other characters with the separators of this code, for validators; without them where it is spoken."""
-        if any(end - start != 1 for start, end, _ in self.slots):
+        if self.is_spoken:
             return characters
         return splice_text(self.text, ((a, b, c) for (a, b, _), c in zip(self.slots, characters, strict=True)))
 
@@ -108,8 +114,9 @@ def _read_written_characters(text: str) -> Iterator[PlacedCharacters]:
 
 
 def _read_spoken_characters(text: str) -> Iterator[PlacedCharacters]:
-    tokens = list(_SPOKEN_TOKEN.finditer(text))
-    if any(t[0].isalpha() and t[0].lower() not in _DIGITS.keys() | _TIMES.keys() for t in tokens):
+    tokens = [token for token in _SPOKEN_TOKEN.finditer(text) if token[0].lower() not in _SIGNS]
+    words = (token[0] for token in tokens if token[0].isalpha() and not (len(token[0]) == 1 and token[0].isupper()))
+    if any(word.lower() not in _DIGITS.keys() | _TIMES.keys() for word in words):
         return
     start, times = -1, 1
     for token in tokens:

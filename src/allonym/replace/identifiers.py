@@ -90,7 +90,7 @@ def _read_identifier(cast: Cast, target: Wanted) -> _Identifier | None:
         return None
     if label == "PRIVATE_KEY" or (family == "NUMERIC" and label != "NUMERIC"):
         return None
-    if family == "SECRET":
+    if family == "SECRET" and not any(read_code(surface).is_spoken for surface in target.surfaces):
         code = read_code(max(target.surfaces, key=len), spoken=False)
         return _Identifier(code, lineage, target) if code.slots else None
     code = max(map(read_code, target.surfaces), key=lambda code: len(code.characters))
@@ -113,7 +113,7 @@ class _Chooser:
 
     def make_renderer(self, identifier: _Identifier) -> Renderer:
         """Return what renders the surfaces of an entity."""
-        if identifier.family == "SECRET":
+        if identifier.family == "SECRET" and not identifier.code.is_spoken:
             return partial(self._render_drawn_text, "SECRET", _draw_secret)
         if identifier.family == "PHONE_NUMBER":
             for text in identifier.target.surfaces:  # numbers in full are decided before anything is rendered

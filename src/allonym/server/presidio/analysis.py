@@ -15,6 +15,7 @@ from typing import Any
 
 import re2
 
+from allonym.detection.named_numbers import compile_seeds, read_names
 from allonym.detection.rules import read_builtin_rules
 from allonym.detection.scan import encode_text
 from allonym.detection.selection import find_candidates
@@ -51,6 +52,7 @@ def list_supported_entity_types(policy: Policy) -> tuple[str, ...]:
     labels = {terms.label for terms in policy.dictionary} | {pattern.label for pattern in policy.patterns}
     if "rules" in policy.detectors:
         labels.update(rule.label for rule in read_builtin_rules())
+        labels.update(name.label for name in read_names().values() if name.label)
     if "tagger" in policy.detectors:
         model = policy.settings("tagger")["model"]
         tags = json.loads(Path(str(model), "tagger.json").read_text("utf-8"))["labels"] if model else LABELS
@@ -67,6 +69,9 @@ def list_recognizers(policy: Policy) -> tuple[str, ...]:
     names = [name for name in policy.detectors if name != "rules"]
     if "rules" in policy.detectors:
         names += [f"rules:{rule.family}" for rule in read_builtin_rules() if policy.looks_for(rule.label)]
+        names += ["rules:named_numbers"] * any(
+            policy.looks_for(name.label) for name in read_names().values() if name.label
+        )
         names += ["rules:policy"] * bool(policy.patterns)
     return tuple(sorted(set(names)))
 
@@ -192,7 +197,7 @@ def _compile_allow_patterns(query: AnalyzeRequest) -> list[re2._Regexp]:
 
 @lru_cache(maxsize=4)
 def _index_rules_by_name(policy: Policy) -> Mapping[str, PatternRule]:
-    return {rule.name: rule for rule in (*read_builtin_rules(), *policy.patterns)}
+    return {rule.name: rule for rule in (*read_builtin_rules(), compile_seeds(), *policy.patterns)}
 
 
 def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
