@@ -74,7 +74,8 @@ _CLAUSE = re.compile(
     re.IGNORECASE,
 )
 _PIECE = re.compile(
-    r"[^\n?!.\d]{0,80}(?:[?!.…]+[\"”’]?(?:\s{1,4}|$)|\s*\n\s*)(?:> ?)?(?:[^\W\d_][\w.'’ ()\-]{0,30}:[ \t]*|[QA][.:][ \t]+)?"
+    r"[^\n?!.\d]{0,80}(?:[?!.…]+[\"”’]?(?:\s{1,4}|$)|\s*\n\s*)"
+    r"(?:> ?)?(?:[^\W\d_][\w.'’ ()\-]{0,30}:[ \t]*|[QA][.:][ \t]+)?"
 )
 _ASKS = re.compile(
     r"\b(?:read|give|tell|confirm|take|have|need|get|enter|provide|spell|wants?|say|quote|send|wh?at['’]?s?|which|know"

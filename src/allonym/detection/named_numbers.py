@@ -115,7 +115,7 @@ class NamedNumbers:
         ]
 
 
-_DIGIT = "(?:zero|oh|nought|one|two|three|four|five|six|seven|eight|nine|niner|double|triple|treble)"
+_DIGIT = rf"(?:{'|'.join(sorted(read_word_list('digits')))})"
 _SIGN = "(?:dash|hyphen|slash|stroke)"
 _SEEDS = (
     r"[0-9]{2,} [0-9]{2,}|[0-9]{5,}|[A-Z]{1,6}[\-/. ]?[0-9]{3,}|[A-Z]+[0-9][A-Z0-9]{3,}|[0-9][A-Z][A-Z0-9]{3,}",
