@@ -181,3 +181,12 @@ def test_tokens_are_all_strings_of_the_value(value):
 def test_nesting_that_is_too_deep_is_told(run):
     with pytest.raises(DataError, match="nested too deeply"):
         run("a.json", b'{"a":' * 100_000 + b"1" + b"}" * 100_000)
+
+
+def test_the_records_of_a_list_are_rows_of_a_table(run):
+    people = [("Ada Brook", 40127, "open"), ("Cyd Dale", 40128, "closed"), ("Ada Brook", 40127, "open")]
+    records = [{"name": n, "customerId": i, "status": s, "total": 1999.99} for n, i, s in people]
+    new = json.loads(run("a.json", json.dumps(records).encode())[0])
+    assert [r["name"] for r in new] == ["[PERSON_1]", "[PERSON_2]", "[PERSON_1]"]
+    assert [r["customerId"] for r in new] == [f"[ACCOUNT_NUMBER_{n}]" for n in (1, 2, 1)]
+    assert [(r["status"], r["total"]) for r in new] == [(s, 1999.99) for _, _, s in people]

@@ -89,3 +89,13 @@ def test_tags_that_never_close_do_not_hang(run):
         run("a.html", b'<a href="' * 100_000)
     out = run("b.html", b'<p>a@example.com <a href="mailto:b@example.com>x <td>c@example.com <!-- d@example.com')[0]
     assert b"@example.com" not in out
+
+
+def test_attributes_that_nobody_reads_are_searched_for_what_was_found(run):
+    from allonym.policy import Policy
+
+    policy = Policy.load("default")
+    plain = b"<p data-view='Ada Brook Panel' onclick='open()'>It rains.</p>"
+    assert run("a.html", plain, policy)[0] == plain
+    told = run("a.html", b"<p data-by='Ada Brook' title='Ada Brook'>Ada Brook has moved.</p>", policy)[0]
+    assert told == b"<p data-by='[PERSON_1]' title='[PERSON_1]'>[PERSON_1] has moved.</p>"

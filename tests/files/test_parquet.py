@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from allonym.errors import DataError, RefusedContent, UnknownNameError
+from allonym.errors import DataError, UnknownNameError
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -42,8 +42,8 @@ def test_everything_else_stays(run, workers):
         assert old.column(name).equals(new.column(name))
     assert new.column("text").to_pylist() == [f"mail {MAIL}", None, "", "x", "y", "z"]
     assert new.column("kind").to_pylist()[0] == MAIL and new.column("deep").to_pylist()[0] == [{"who": MAIL, "n": 1}]
-    assert report.documents == 6 and set(report.left) == {"id", "n", "at"}
-    assert set(report.treated) == {"text", "kind", "deep.who"}
+    assert report.documents == 6 and set(report.left) == {"id", "n", "at", "kind"}
+    assert set(report.treated) == {"text", "deep.who"} and report.exceptions == 1
 
 
 def test_named_columns_only(run):
@@ -64,11 +64,28 @@ def test_failing_rows_are_left_out(run, failing, tmp_path):
     )
 
 
-def test_bytes_that_may_be_text_are_refused(run):
+def test_bytes_are_left_out_unless_the_policy_keeps_them(run, policy):
     data = file(pa.table({"raw": [b"a@example.com"], "text": ["x"]}))
-    with pytest.raises(RefusedContent, match="raw"):
-        run("a.parquet", data)
+    out, report = run("a.parquet", data)
+    assert pq.read_table(io.BytesIO(out)).to_pylist() == [{"raw": None, "text": "x"}]
+    assert "binary values left out (1)" in report.to_text()
+    for keeping in (policy.with_(images="keep"), policy.with_(columns={"raw": "keep"})):
+        assert (
+            pq.read_table(io.BytesIO(run("a.parquet", data, keeping)[0])).column("raw")[0].as_py() == b"a@example.com"
+        )
     assert run("a.parquet", data, fields=["text"])[1].documents == 1
+
+
+def test_numbers_that_identify_become_text_and_a_value_has_one_replacement(run):
+    numbers = [40127, 40128, 40127, 40129] * 20
+    data = file(pa.table({"customer_id": numbers, "total": [1.5, 2, 3, 1999.99] * 20}), row_group_size=30)
+    for workers in (1, 2):
+        new = pq.read_table(io.BytesIO(run("a.parquet", data, workers=workers)[0]))
+        assert (
+            new.schema.field("customer_id").type == pa.string()
+            and new.column("total").to_pylist() == [1.5, 2, 3, 1999.99] * 20
+        )
+        assert new.column("customer_id").to_pylist() == [f"[ACCOUNT_NUMBER_{n}]" for n in (1, 2, 1, 3)] * 20
 
 
 def test_empty_and_broken(run):

@@ -1,21 +1,26 @@
 """JSON Lines and JSON: each record is a document made of its strings; a list of turns makes it a conversation.
 
-Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes.
+Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes. The records of
+a JSON list are the rows of a table: their fields are looked at first, see :mod:`allonym.files.columns`, and a value has
+the same replacement in all of them. Unusual keys are searched by rules alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
-from allonym.document import Turn
+from allonym.document import KEPT, PROSE, TECHNICAL, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns
 from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
 from allonym.files.fields import (
+    FieldKeys,
     collect_metadata,
     find_covering_field,
     find_record_id,
@@ -24,7 +29,7 @@ from allonym.files.fields import (
     is_record_id,
 )
 from allonym.files.jsontext import Token
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_within_limit
 from allonym.files.segments import Segment, splice_segments
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
@@ -32,22 +37,42 @@ SPEAKER_KEYS = frozenset(("speaker", "role", "from", "author", "name", "particip
 MAX_SHOWN = 200
 
 
+Columns = Mapping[FieldKeys, Column]
+"""What was decided about the fields of records, by their paths."""
+
+
 def make_record_draft(
-    text: str, job: Job, tally: Tally, line: int = 1, to_bytes: Callable[[str], bytes] = str.encode
+    text: str,
+    job: Job,
+    tally: Tally,
+    line: int = 1,
+    to_bytes: Callable[[str], bytes] = str.encode,
+    columns: Columns = MappingProxyType({}),
 ) -> Draft | Failure:
-    """Return a record as a draft, whose new text ``to_bytes`` writes, or as a failure with its reason."""
+    """Return a record as a draft, whose new text ``to_bytes`` writes, or as a failure with its reason.
+
+    ``columns`` tells about the fields of a record that is the row of a table; empty: it is none.
+    """
     try:
         value = jsontext.parse_json(text)
-        tokens = list(jsontext.find_json_tokens(text))
+        tokens = list(jsontext.find_json_tokens(text, every_number=bool(columns)))
     except RECORD_ERRORS as error:
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
-    chosen = [token for token in tokens if _choose_and_count_token(token, job, tally)]
-    order, after, turns = _order_tokens_by_turn(chosen)
-    parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
+    roles = {token: _find_role(token, columns, job) for token in tokens}
+    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], job, tally)]
+    order, after, turns = (
+        ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
+    )
+    parts = [
+        ("" if roles[chosen[i]] else _find_field_name(chosen[i]), chosen[i].text, end)
+        for i, end in zip(order, after, strict=True)
+    ]
     document = join_fields(
         find_record_id(record.items()), parts, collect_metadata(record) if job.policy.metadata else {}
     )
+    if any(roles[token] for token in chosen):
+        document = replace(document, roles=tuple(roles[chosen[i]] for i in order))
     if turns:
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
@@ -57,8 +82,18 @@ def make_record_draft(
     return Draft(document, lambda parts: to_bytes(splice_segments(text, segments, parts)), line)
 
 
-def _choose_and_count_token(token: Token, job: Job, tally: Tally) -> bool:
+def _find_role(token: Token, columns: Columns, job: Job) -> str:
+    """Return the role of a token's text in the document of its record."""
+    if token.kind == "key":
+        return TECHNICAL
+    role = columns.get(token.path, UNKNOWN).get_cell_role(token.text)
+    return PROSE if role == KEPT and job.fields else role
+
+
+def _choose_and_count_token(token: Token, role: str, job: Job, tally: Tally) -> bool:
     """Tell whether a token's text is anonymised, and count its field in the tally."""
+    if token.kind == "number" and role in (PROSE, KEPT) and not jsontext.is_long_number(token.text):
+        return False
     if token.kind == "key":
         # A key that is not a plain name may itself be an address or a number.
         is_chosen = not job.fields or find_covering_field(token.path[:-1], job.fields) is not None
@@ -70,7 +105,7 @@ def _choose_and_count_token(token: Token, job: Job, tally: Tally) -> bool:
         tally.treated[name] += 1
         return True
     is_left_out = is_record_id(token.path, token.text)
-    counts = tally.left if is_left_out else tally.treated
+    counts = tally.left if is_left_out or role == KEPT else tally.treated
     name = format_masked_keys(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
         counts[name] += 1
@@ -169,7 +204,10 @@ def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
     places = [(0, len(body))]
     if isinstance(value, list) and not _is_list_of_turns(value):
         places = list(jsontext.find_list_item_offsets(body))
-    records = [make_record_draft(body[a:b], job, tally, number) for number, (a, b) in enumerate(places, 1)]
+    columns = decide_fields(value, job)
+    records = [
+        make_record_draft(body[a:b], job, tally, number, columns=columns) for number, (a, b) in enumerate(places, 1)
+    ]
 
     def join_items(out: list[bytes | None]) -> bytes:
         pieces: list[str] = [lead]
@@ -184,7 +222,37 @@ def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
         pieces += (body[places[-1][1] if places else 0 :], tail)
         return encoding.encode_file("".join(pieces))
 
-    return ParsedChunk(records, len(places), tally, join_items)
+    return ParsedChunk(records, len(places), tally, join_items, shared=bool(columns))
+
+
+def decide_fields(value: object, job: Job) -> dict[FieldKeys, Column]:
+    """Decide about the fields of a list of records; nothing for any other value, such as a conversation."""
+    if not isinstance(value, list) or len(value) < 2 or not all(isinstance(record, dict) for record in value):
+        return {}
+    if _is_list_of_turns(value):
+        return {}
+    values: dict[FieldKeys, list[str]] = {}
+    for record in value[:SAMPLE_ROWS]:
+        if not _collect_values(record, (), values):
+            return {}
+    samples = [(".".join(path), format_masked_keys(path), texts) for path, texts in values.items()]
+    return dict(zip(values, decide_columns(samples, job.policy), strict=True))
+
+
+def _collect_values(value: object, path: FieldKeys, values: dict[FieldKeys, list[str]]) -> bool:
+    """Add the values of a record to those of their paths; return false where it holds a list of records itself."""
+    if isinstance(value, dict):
+        return all(_collect_values(inner, (*path, str(key)), values) for key, inner in value.items())
+    if isinstance(value, list):
+        return all(not isinstance(inner, dict) and _collect_values(inner, path, values) for inner in value)
+    if isinstance(value, (str, int, float)) and not isinstance(value, bool):
+        values.setdefault(path, []).append(str(value))
+    return True
+
+
+def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
+    text, _ = decode_file(read_within_limit(stream))
+    return list(decide_fields(jsontext.parse_json(text), job).values())
 
 
 def _is_list_of_turns(value: list[object]) -> bool:
@@ -193,4 +261,4 @@ def _is_list_of_turns(value: list[object]) -> bool:
 
 
 JSONL = Format("jsonl", _parse_json_lines, _read_line_chunks, many=True, fields=True, unit="line")
-JSON = Format("json", _parse_json_file, many=True, fields=True, unit="item")
+JSON = Format("json", _parse_json_file, many=True, fields=True, unit="item", columns=_list_columns)

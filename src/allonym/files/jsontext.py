@@ -18,7 +18,7 @@ Kind = Literal["value", "key", "number"]
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A string, key or long whole number of a JSON text.
+    """A string, key or number of a JSON text.
 
     Attributes:
         start, end: half-open characters of the JSON text, quotes included.
@@ -26,7 +26,7 @@ class Token:
         path: the keys above it and, for values, its own; lists are transparent.
         object: number of its innermost object, from 1; 0: none.
         listed: whether that object is an item of a list.
-        kind: string value, object key, or whole number of at least seven digits.
+        kind: string value, object key, or number.
     """
 
     start: int
@@ -54,8 +54,11 @@ def parse_json(text: str) -> object:
     return json.loads(text, strict=False)
 
 
-def find_json_tokens(text: str) -> Iterator[Token]:
-    """Return the strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order."""
+def find_json_tokens(text: str, *, every_number: bool = False) -> Iterator[Token]:
+    """Return the strings, keys and long numbers of a JSON text that :func:`parse_json` accepts, in order.
+
+    ``every_number``: short ones too, and those with decimals.
+    """
     path: list[str] = []
     stack: list[tuple[str, int, bool]] = []
     top, number, listed = "", 0, False
@@ -90,8 +93,13 @@ def find_json_tokens(text: str) -> Iterator[Token]:
                 path.pop()
             top, number, listed = stack.pop()
             at_key = False
-        elif _LONG_NUMBER.fullmatch(text, start, end):
+        elif every_number or _LONG_NUMBER.fullmatch(text, start, end):
             yield Token(start, end, match.group(), tuple(path), number if top == "{" else 0, listed, "number")
+
+
+def is_long_number(text: str) -> bool:
+    """Tell whether a text is a whole number of at least seven digits."""
+    return _LONG_NUMBER.fullmatch(text) is not None
 
 
 def quote_json_string(text: str, ascii_only: bool) -> str:

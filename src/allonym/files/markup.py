@@ -1,6 +1,7 @@
 """HTML: text, comments, scripts and attributes form one document; all other characters are kept.
 
-Inline elements do not separate words (``<b>Jane</b> Doe`` is read as one name). All other elements do.
+Inline elements do not separate words (``<b>Jane</b> Doe`` is read as one name). All other elements do. Attributes that
+nobody reads, scripts and styles are searched by rules, and for names found in the text.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from urllib.parse import quote, unquote
 
+from allonym.document import PROSE, TECHNICAL
 from allonym.errors import DataError, RefusedContent
 from allonym.files.fields import mask_unusual_name
 from allonym.files.record import Format
@@ -27,6 +29,11 @@ _STRUCTURAL = (
 INLINE = frozenset(_INLINE.split())
 STRUCTURAL = frozenset(_STRUCTURAL.split())
 """Attributes for the layout or function of a page, without personal data. All others are anonymised."""
+
+SPOKEN = frozenset(
+    "alt title placeholder summary label value content abbr aria-label aria-description data-title".split()
+)
+"""Attributes that people read. All others are searched by rules, and for what was found in the text."""
 
 _TOKEN = re.compile(
     r"""<!--(?P<comment>.*?)(?:-->|\Z)
@@ -109,7 +116,9 @@ def _find_content_segments(source: str, attribute_segments: list[Segment]) -> It
             closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
             if stop > position:
-                yield Segment(position, stop, source[position:stop], str, "\n")
+                # A script may hold data; whatever else it is, is code.
+                role = PROSE if "json" in (match["attributes"] or "").lower() else TECHNICAL
+                yield Segment(position, stop, source[position:stop], str, "\n", role=role)
             position = stop
 
 
@@ -126,9 +135,10 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
                 f"embedded data in the attribute {mask_unusual_name(name)} of an element cannot be treated yet"
             )
         if value[:7].lower() == "mailto:":
-            yield Segment(a, b, unquote(value), _escape_mailto_link)
+            yield Segment(a, b, unquote(value), _escape_mailto_link, role=TECHNICAL)
         else:
-            yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value)
+            role = PROSE if name in SPOKEN else TECHNICAL
+            yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value, role=role)
 
 
 HTML = Format("html", partial(parse_segments, find_segments=find_html_segments))

@@ -1,16 +1,25 @@
-"""Parquet: row groups go through the Arrow kernel. The schema, metadata, other columns and compression are kept."""
+"""Parquet: the rows of each group are documents. The schema, metadata, other columns and compression are kept.
+
+Each column is looked at first, see :mod:`allonym.files.columns`, and a value has the same replacement in all rows. A
+column of numbers that identify becomes one of text. Binary values are left out (null), unless the policy keeps pictures
+or names the column as one to keep.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
-from allonym.errors import RefusedContent, UnknownNameError, hide_foreign_errors
+from allonym.document import KEPT, PROSE
+from allonym.errors import UnknownNameError, hide_foreign_errors
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns
 from allonym.files.fields import (
+    FieldKeys,
     collect_metadata,
     find_covering_field,
     find_record_id,
@@ -37,12 +46,8 @@ def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
     for name in job.fields:
         if not any(find_covering_field((column,), (name,)) or name.startswith(f"{column}.") for column in names):
             raise UnknownNameError("column", name, names)
-    if not job.fields:
-        for f in schema:
-            if not _is_non_binary_type(arrow, f.type):
-                raise RefusedContent(
-                    f"column {f.name!r} of type {f.type} may hold text that cannot be read; name fields"
-                )
+    columns = _decide_columns(arrow, file, job)
+    schema = arrow.schema([_make_output_field(arrow, f, columns) for f in schema], schema.metadata)
     infos = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
     codec = infos[0].column(0).compression if infos and names else "SNAPPY"
     # A position in the file is the size of its row groups so far; a run can resume between two row groups.
@@ -50,7 +55,7 @@ def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
         accumulate(sum(info.column(i).total_compressed_size for i in range(info.num_columns)) or 1 for info in infos)
     )
     if not start:
-        yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True), True, 0)
+        yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True, columns), True, 0)
     with hide_foreign_errors("damaged, or of a kind that is not read", arrow.ArrowException, OSError):
         for group, position in enumerate(ends):
             if position <= start:
@@ -60,16 +65,62 @@ def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
             for batch in file.iter_batches(ROWS, row_groups=[group]):
                 rows -= batch.num_rows
                 yield Chunk(
-                    _pack_as_arrow_stream(arrow, schema, [batch]), (codec, opens), False, before if rows else position
+                    _pack_as_arrow_stream(arrow, schema, [batch]),
+                    (codec, opens, columns),
+                    False,
+                    before if rows else position,
                 )
                 opens = False
 
 
-def _is_non_binary_type(arrow: Any, kind: Any) -> bool:
+def _decide_columns(arrow: Any, file: Any, job: Job) -> dict[FieldKeys, Column]:
+    """Decide about the columns of text and of numbers, by their paths, from the first rows of a file."""
+    values: dict[FieldKeys, list[str]] = {}
+    with hide_foreign_errors("damaged, or of a kind that is not read", arrow.ArrowException, OSError):
+        sample = next(file.iter_batches(SAMPLE_ROWS), None)
+
+    def note_text(path: tuple[str, ...], text: str) -> str:
+        values.setdefault(path, []).append(text)
+        return text
+
+    for f, column in zip(file.schema_arrow, [] if sample is None else sample.columns, strict=sample is not None):
+        if _contains_text_type(arrow, f.type):
+            for value in column.to_pylist():
+                _replace_texts(value, (f.name,), note_text)
+        elif _is_number_type(arrow, f.type):
+            values[f.name,] = [str(value) for value in column.to_pylist() if value is not None]
+    samples = [(".".join(path), format_masked_keys(path), texts) for path, texts in values.items()]
+    return dict(zip(values, decide_columns(samples, job.policy), strict=True))
+
+
+def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
+    arrow = import_arrow()
+    import pyarrow.parquet as pq
+
+    with hide_foreign_errors("not a Parquet file", arrow.ArrowException, OSError):
+        file = pq.ParquetFile(stream)
+    return list(_decide_columns(arrow, file, job).values())
+
+
+def _make_output_field(arrow: Any, f: Any, columns: Mapping[FieldKeys, Column]) -> Any:
+    """Return a field as it is written: numbers that identify become text."""
+    column = columns.get((f.name,), UNKNOWN)
+    is_covered = _is_number_type(arrow, f.type) and column.treated and column.role not in (KEPT, PROSE)
+    return f.with_type(arrow.string()) if is_covered else f
+
+
+def _is_number_type(arrow: Any, kind: Any) -> bool:
+    types = arrow.types
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _contains_binary_type(arrow: Any, kind: Any) -> bool:
     types = arrow.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    return not (types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind))
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return True
+    return any(_contains_binary_type(arrow, kind.field(i).type) for i in range(kind.num_fields))
 
 
 def _pack_as_arrow_stream(arrow: Any, schema: Any, batches: list[Any]) -> bytes:
@@ -85,14 +136,20 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
     reader = arrow.ipc.open_stream(chunk.data)
     schema = reader.schema
     batches = list(reader)
-    codec, opens = chunk.head
+    codec, opens, decided = cast("tuple[str, bool, Mapping[FieldKeys, Column]]", chunk.head)
     mark = bytes((int(bool(opens)),)) + str(codec).encode() + b"\0"
     if not batches:
         return ParsedChunk([mark + chunk.data], 0)
     batch = batches[0]
     tally = Tally()
     columns = [(i, f) for i, f in enumerate(schema) if _contains_text_type(arrow, f.type)]
+    dropped: list[int] = []
     for i, f in enumerate(schema):
+        if not job.fields and job.policy.images != "keep" and job.policy.columns.get(f.name) != "keep":
+            if _contains_binary_type(arrow, f.type):
+                dropped.append(i)
+                tally.treated["binary values left out"] += batch.num_rows
+                continue
         if (i, f) not in columns:
             tally.left[f.name] += batch.num_rows
     values = {i: batch.column(i).to_pylist() for i, _ in columns}
@@ -111,12 +168,22 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
 
     for row in range(batch.num_rows):
         texts: list[tuple[str, str, str]] = []
+        roles: list[str] = []
 
-        def note_text(path: tuple[str, ...], text: str, texts: list[tuple[str, str, str]] = texts) -> str:
+        def note_text(
+            path: tuple[str, ...],
+            text: str,
+            texts: list[tuple[str, str, str]] = texts,
+            roles: list[str] = roles,
+        ) -> str:
             name = _find_field_to_treat(path, text, job)
-            (tally.left if name is None else tally.treated)[name or format_masked_keys(path)] += 1
+            role = decided.get(path, UNKNOWN).get_cell_role(text)
+            if role == KEPT and job.fields:
+                role = PROSE
+            (tally.left if name is None or role == KEPT else tally.treated)[name or format_masked_keys(path)] += 1
             if name is not None:
-                texts.append((path[-1], text, "\n"))
+                texts.append(("" if role else path[-1], text, "\n"))
+                roles.append(role)
             return text
 
         record = {f.name: values[i][row] for i, f in columns}
@@ -124,12 +191,15 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
             _replace_texts(values[i][row], (f.name,), note_text)
         id = find_record_id((name, value) for name, value in record.items() if isinstance(value, str))
         meta = collect_metadata(record) if job.policy.metadata else {}
-        pieces.append(Draft(join_fields(id, texts, meta), partial(keep_row, row), row + 1))
+        document = replace(join_fields(id, texts, meta), roles=tuple(roles))
+        pieces.append(Draft(document, partial(keep_row, row), row + 1))
 
     def join_rows(out: list[bytes | None]) -> bytes:
         kept_rows = [row for row, data in enumerate(out) if data is not None]
         remaining = batch if len(kept_rows) == len(out) else batch.take(arrow.array(kept_rows, arrow.int64()))
         arrays = list(remaining.columns)
+        for i in dropped:
+            arrays[i] = arrow.nulls(len(kept_rows), schema.field(i).type)
         for i, f in columns:
             arrays[i] = arrow.array([new_values[row][i] for row in kept_rows], f.type)
         return mark + _pack_as_arrow_stream(arrow, schema, [arrow.RecordBatch.from_arrays(arrays, schema=schema)])
@@ -201,4 +271,14 @@ class _Writer:
             self._writer.close()
 
 
-PARQUET = Format("parquet", _parse_parquet, _read_arrow_chunks, _Writer, many=True, fields=True, unit="row")
+PARQUET = Format(
+    "parquet",
+    _parse_parquet,
+    _read_arrow_chunks,
+    _Writer,
+    many=True,
+    fields=True,
+    unit="row",
+    shared=True,
+    columns=_list_columns,
+)

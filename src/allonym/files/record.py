@@ -18,6 +18,7 @@ from allonym.document import KEPT, Document, Reach, splice_text
 from allonym.errors import DataError
 from allonym.plan import Anonymized, measure_reader_score
 from allonym.policy import Policy
+from allonym.replace.cast import Corpus
 
 if TYPE_CHECKING:
     from allonym.files.columns import Column
@@ -145,12 +146,14 @@ class ParsedChunk:
         lines: number of lines (or records) in the chunk.
         tally: counts of the fields that are anonymised, and of those left.
         join: makes the bytes to write from those of the pieces; by default they are concatenated.
+        shared: whether this is a whole file whose records share their replacements.
     """
 
     pieces: Sequence[Piece] = field(repr=False)
     lines: int = 1
     tally: Tally = field(default_factory=Tally)
     join: Callable[[list[bytes | None]], bytes] | None = None
+    shared: bool = False
 
     def join_pieces(self, written: list[bytes | None]) -> bytes:
         """Return the bytes of the chunk from those of its pieces, None standing for a record left out."""
@@ -160,7 +163,8 @@ class ParsedChunk:
 def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] | None = None) -> AnonymizedChunk:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
     documents = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
-    outcomes = iter(run_records(documents, job.policy, job.key, vault=job.vault, scope=job.scope, findings=findings))
+    vault = Corpus(job.key) if parsed.shared and job.vault is None else job.vault
+    outcomes = iter(run_records(documents, job.policy, job.key, vault=vault, scope=job.scope, findings=findings))
     tally = Tally()
     tally.add(parsed.tally)
     failures: list[Failure] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from allonym.detection.turns import find_turns
-from allonym.document import Document, Turn, splice_text
+from allonym.document import PROSE, Document, Turn, splice_text
 from allonym.files.encoding import decode_file
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk
 
@@ -22,6 +22,7 @@ class Segment:
         encode: escapes a text for this segment; by default it stays as it is.
         before: the separator from the previous segment, as a reader sees it.
         speaker: whether it names the speaker of the segments up to the next speaker.
+        role: as in :class:`~allonym.document.Document`.
     """
 
     start: int
@@ -30,12 +31,15 @@ class Segment:
     encode: Callable[[str], str] = field(default=str, repr=False)
     before: str = "\n"
     speaker: bool = False
+    role: str = PROSE
 
 
 def to_document(segments: Sequence[Segment]) -> Document:
     """Return a document whose parts are the segments, in order, with a turn for each speaker."""
     separators = [s.before for s in segments[1:]] + [""] if segments else []
     document = Document.from_parts("", [s.text for s in segments], separators=separators)
+    if any(s.role for s in segments):
+        document = replace(document, roles=tuple(s.role for s in segments))
     heads = [i for i, s in enumerate(segments) if s.speaker]
     if not heads:
         return document

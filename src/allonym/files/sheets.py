@@ -152,6 +152,6 @@ def rename_sheets(package: Package, names: Mapping[str, str]) -> None:
 def make_sheet_name(text: str, others: Sequence[str]) -> str:
     """Return a text as the name of a sheet, unlike all others: without signs that it may not have."""
     plain = re.sub(r"[\[\]:*?/\\']", "", text).strip()[: LONGEST_SHEET_NAME - 4] or "Sheet"
-    taken = {other.lower() for other in others}
-    names = (f"{plain} {n}" if n else plain for n in range(len(taken) + 1))
-    return next(name for name in names if name.lower() not in taken)
+    used_names = {other.lower() for other in others}
+    names = (f"{plain} {n}" if n else plain for n in range(len(used_names) + 1))
+    return next(name for name in names if name.lower() not in used_names)
