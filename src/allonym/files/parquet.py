@@ -145,12 +145,11 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
     columns = [(i, f) for i, f in enumerate(schema) if _contains_text_type(arrow, f.type)]
     dropped: list[int] = []
     for i, f in enumerate(schema):
-        if not job.fields and job.policy.images != "keep" and job.policy.columns.get(f.name) != "keep":
-            if _contains_binary_type(arrow, f.type):
-                dropped.append(i)
-                tally.treated["binary values left out"] += batch.num_rows
-                continue
-        if (i, f) not in columns:
+        is_binary = not job.fields and _contains_binary_type(arrow, f.type)
+        if is_binary and job.policy.images != "keep" and job.policy.columns.get(f.name) != "keep":
+            dropped.append(i)
+            tally.treated["binary values left out"] += batch.num_rows
+        elif (i, f) not in columns:
             tally.left[f.name] += batch.num_rows
     values = {i: batch.column(i).to_pylist() for i, _ in columns}
     pieces: list[Piece] = []
