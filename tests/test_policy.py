@@ -17,7 +17,7 @@ from allonym.serial import to_plain
 from allonym.settings import list_defaults, list_settings
 
 PRESETS = (
-    *("default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "swap"),
+    *("chat", "default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "swap"),
     *("textwash", "transcripts", "wild-tags"),
 )
 KEY = b"a key only for the tests, 32 byte"
@@ -57,14 +57,28 @@ def test_a_preset_is_complete(name):
     assert "extends" not in raw or raw["extends"] in PRESETS
 
 
-@check_each_row("name", PRESETS)
-def test_no_preset_keeps_what_it_detects(name):
+@check_each_row("name", sorted({*PRESETS} - {"chat"}))
+def test_no_preset_but_the_one_for_prompts_keeps_what_it_detects(name):
     policy = Policy.load(name)
     operators = {policy.rule(label.name).operator for label in TAXONOMY if policy.looks_for(label.name)}
     assert "keep" not in operators
 
 
-@check_each_row("name", sorted({*PRESETS} - {"earnings"}))
+def test_the_preset_for_prompts_keeps_what_a_question_is_about():
+    policy = Policy.load("chat")
+    kept = {label.name for label in TAXONOMY if policy.rule(label.name).operator == "keep"}
+    assert {"ORGANIZATION", "PRODUCT", "LOCATION", "DATE", "OCCUPATION"} <= kept
+    assert not kept & {"COMPANY", "TICKER", "STREET_ADDRESS", "LOCATION_COORDINATES", "DATE_OF_BIRTH"}
+    direct = {lab.name for lab in TAXONOMY if lab.kind == "direct" and lab.risk >= 4 and policy.looks_for(lab.name)}
+    assert direct and not kept & direct
+
+
+def test_public_figures_stay_in_prompts_and_private_people_go():
+    text = "Barack Obama met Ada Brook in Berlin."
+    assert allonym.anonymize(text, "chat").text == "Barack Obama met <PERSON 1> in Berlin."
+
+
+@check_each_row("name", sorted({*PRESETS} - {"earnings", "chat"}))
 def test_names_in_free_text_go_under_every_preset_but_earnings(name):
     text = "Barack Obama met Angela Merkel in Berlin."
     made = allonym.anonymize(text, name, key=KEY)
@@ -232,6 +246,28 @@ def test_labels_take_their_descendants_and_exclude_wins(tmp_path):
     assert not policy.looks_for("URL")
     assert not policy.looks_for("DOMAIN_NAME")
     assert not policy.looks_for("PERSON")
+
+
+def test_exclude_adds_to_what_the_extended_policy_leaves_out(tmp_path):
+    policy = load(tmp_path, 'extends = "default"\n[detect]\nexclude = ["URL", "PRODUCT"]\n')
+    assert policy.exclude == (*Policy.load("default").exclude, "URL", "PRODUCT")
+    text = "He said hello in English."
+    assert allonym.anonymize(text, policy).text == text
+
+
+def test_include_takes_labels_back_and_the_nearest_label_decides(tmp_path):
+    policy = load(tmp_path, 'extends = "default"\n[detect]\ninclude = ["LANGUAGE", "MONEY"]\n')
+    assert policy.looks_for("LANGUAGE") and policy.looks_for("MONEY")
+    assert not policy.looks_for("NUMERIC") and not policy.looks_for("PERCENT") and not policy.looks_for("PRONOUN")
+    again = policy.changed({"detect": {"exclude": ["MONEY"]}}, "t")
+    assert not again.looks_for("MONEY") and again.looks_for("LANGUAGE")
+    with pytest.raises(PolicyError, match="MONEY is in exclude and in include"):
+        policy.changed({"detect": {"exclude": ["MONEY"], "include": ["MONEY"]}}, "t")
+
+
+@check_each_row("name", PRESETS)
+def test_every_preset_says_what_it_does_not_find(name):
+    assert "Not found: " in Policy.load(name).description
 
 
 def test_extends_a_preset(tmp_path):

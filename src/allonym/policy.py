@@ -58,6 +58,11 @@ class Policy:
         labels: the only labels that are looked for, where ``every`` is false.
         every: whether all labels of the taxonomy are looked for, except ``exclude``.
         exclude: labels that are not looked for, each with its descendants.
+        include: labels below those of ``exclude`` that are looked for all the same, with their descendants.
+        technical: whether only what identifies people counts in code, logs and data: secrets, contact data, numbers of
+            people and accounts, and names.
+        public_figures: ``cover``, or ``keep`` where full names of well-known people, and of characters and works of
+            fiction, stay.
         rules: label to :class:`Rule`; a label without one takes its nearest ancestor's, else ``default``.
         default: the rule of last resort.
         style, names: how tags are written, and the scheme whose names they show (``""``: allonym's own).
@@ -90,6 +95,9 @@ class Policy:
     labels: tuple[str, ...] = ()
     every: bool = True
     exclude: tuple[str, ...] = ()
+    include: tuple[str, ...] = ()
+    technical: bool = True
+    public_figures: str = "cover"
     rules: Mapping[str, Rule] = field(default_factory=lambda: MappingProxyType({}))
     default: Rule = Rule("suppress")
     style: str = "[{label}_{n}]"
@@ -146,7 +154,7 @@ class Policy:
         if threshold is not None:
             point = float(threshold) if 0 < threshold < 1 else None
             base = base.with_threshold(_check_threshold(threshold, "threshold"), point)
-        return replace(base, name="only", labels=chosen, every=False, exclude=())
+        return replace(base, name="only", labels=chosen, every=False, exclude=(), include=())
 
     def changed(self, table: Mapping[str, object], where: str) -> Policy:
         """A copy that a table changes, in the form of a policy file that extends this policy.
@@ -176,9 +184,12 @@ class Policy:
         """Whether the policy looks for a label."""
         if label == UNREAD_TEXT:
             return self.unknown_language == "cover"
-        if not self.every and label not in self.labels:
-            return False
-        return not any(a in self.exclude for a in self.taxonomy.lineage(label))
+        return (self.every or label in self.labels) and not self.leaves_out(label)
+
+    def leaves_out(self, label: str) -> bool:
+        """Whether ``exclude`` names a label, or the nearest label above it that ``exclude`` or ``include`` names."""
+        lineage = self.taxonomy.lineage(label)
+        return next((name in self.exclude for name in lineage if name in self.exclude or name in self.include), False)
 
     def rule(self, label: str) -> Rule:
         """The rule for a label: its own, its nearest ancestor's, or the default."""
@@ -402,7 +413,12 @@ def _read_policy(raw: dict[str, Any], where: str, folder: Path | None, base: Pol
 
 
 def _merge_detect_table(table: dict[str, Any], taxonomy: Taxonomy, where: str, base: Policy) -> dict[str, Any]:
-    out: dict[str, Any] = {key: table[key] for key in ("detectors", "exclude") if key in table}
+    out: dict[str, Any] = {key: table[key] for key in ("detectors", "technical", "public_figures") if key in table}
+    for key, other in (("exclude", "include"), ("include", "exclude")):  # the file goes before what it extends
+        inherited = (label for label in getattr(base, key) if label not in table.get(other, ()))
+        out[key] = tuple(dict.fromkeys((*inherited, *table.get(key, ()))))
+    if both := set(table.get("exclude", ())).intersection(table.get("include", ())):
+        raise PolicyError(f"{where}: {min(both)} is in exclude and in include")
     if "labels" in table:
         out["labels"] = tuple(dict.fromkeys(d for name in table["labels"] for d in taxonomy.descendants(name)))
         out["every"] = False

@@ -198,7 +198,20 @@ class DetectTable(SettingGroup):
         ("rules", "spoken", "lexicon", "speakers", "tagger"), "detectors that run", noun="detector"
     )
     labels: tuple[str, ...] = declare_setting((), "the only labels that are looked for, with those below", noun="label")
-    exclude: tuple[str, ...] = declare_setting((), "labels that are not looked for, nor those below", noun="label")
+    exclude: tuple[str, ...] = declare_setting(
+        (), "labels that are not looked for, nor those below; added to those of the extended policy", noun="label"
+    )
+    include: tuple[str, ...] = declare_setting(
+        (), "labels that are looked for, with those below, although exclude names one above", noun="label"
+    )
+    technical: bool = declare_setting(
+        True, "in code, logs and data, count only secrets, contact data, numbers of people and accounts, and names"
+    )
+    public_figures: str = declare_setting(
+        "cover",
+        "cover or keep: whether full names of well-known people stay, where no contact data stands beside them",
+        one_of=("cover", "keep"),
+    )
     operating_point: object = declare_setting(None, "how much of names the tagger covers", noun="operating point")
     operating_points: Mapping[str, object] = declare_setting(
         {}, "operating points of single labels", noun="operating point", key_noun="label"

@@ -25,7 +25,9 @@ class Decision:
     """What became of a candidate: kept, clipped, absorbed or below its threshold, and which span it lost to."""
 
     span: Span
-    outcome: Literal["kept", "clipped", "absorbed", "superseded", "ordinary", "below threshold", "excluded"]
+    outcome: Literal[
+        "kept", "clipped", "absorbed", "superseded", "ordinary", "below threshold", "excluded", "technical", "public"
+    ]
     winner: Span | None = None
 
     @property

@@ -352,6 +352,16 @@ def named_login(text: str) -> bool:
     return shaped and login_name(text)
 
 
+def personal_login(text: str) -> bool:
+    """A user name that may be a person's, unlike those of machines and of examples."""
+    return login_name(text) and text.lower() not in _SERVICE_LOGINS
+
+
+_SERVICE_LOGINS = frozenset(
+    "admin administrator all app appuser azureuser build builder ci circleci container default deploy dev developer "
+    "docker ec2-user git guest jenkins me node nobody pi postgres public root runner shared someone test testuser "
+    "ubuntu user username user1 user2 vagrant vscode worker www you yourname your_name your-name".split()
+)
 _PROSE = frozenset(
     "about above again all already also always and any another anything are available based been being both broken "
     "but call can change changed correct could currently data details did different disabled does down each either "

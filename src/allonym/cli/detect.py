@@ -134,6 +134,10 @@ def _explain_outcome(decision: Decision, policy: Policy) -> str:
         return "label not selected" if not policy.looks_for(decision.span.label) else "on an exclusion list"
     if decision.outcome == "ordinary":
         return "identifies nobody, or has other borders or another label in view of the whole text"
+    if decision.outcome == "technical":
+        return "identifies nobody in code, logs or data"
+    if decision.outcome == "public":
+        return "a well-known person"
     if decision.outcome == "superseded":
         return "another finding there is more specific"
     if (winner := decision.winner) is None:

@@ -59,9 +59,7 @@ class GatewayOverrides(SettingGroup):
         None, "address to listen on. Addresses other than loopback require clients with keys", option="NAME"
     )
     port: int | None = declare_setting(None, "port to listen on; 0: any free one", low=0, high=65535, option="N")
-    policy: str | None = declare_setting(
-        None, "policy of requests that name none; by default reversible", option="NAME|FILE"
-    )
+    policy: str | None = declare_setting(None, "policy of requests that name none; by default chat", option="NAME|FILE")
     policies: tuple[str, ...] = declare_setting(
         (), "policy that clients may choose by the header X-Allonym-Policy", option="NAME|FILE"
     )

@@ -23,8 +23,9 @@ from typing import Any
 from allonym.detection import ANY_LANGUAGE
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
+from allonym.detection.technical import find_technical_passages
 from allonym.detection.words import read_ordinary_words, read_word_list
-from allonym.document import Document, Interval, trim_blanks
+from allonym.document import Document, Interval, subtract_intervals, trim_blanks
 from allonym.text.words import LETTERS
 
 ENGLISH = "en"
@@ -87,7 +88,8 @@ def read_model_languages(code: object) -> frozenset[str]:
 def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
     """List the passages of a text in other languages than ``languages``, without blanks at their ends.
 
-    What lies between two of them and is in no language of its own belongs to the first.
+    What lies between two of them and is in no language of its own belongs to the first. Code, logs and data are in no
+    language.
     """
     if ANY_LANGUAGE.issubset(languages):
         return ()
@@ -99,7 +101,10 @@ def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
             unread.append(passage)
         elif not passage.language and 0 < i < len(passages) - 1 and others[i - 1] and others[i + 1]:
             unread[-1] = replace(unread[-1], end=passage.end)
-    return tuple(Passage(*trim_blanks(text, p.start, p.end), p.language) for p in unread)
+    technical = find_technical_passages(text) if unread else ()
+    rests = ((*rest, p.language) for p in unread for rest in subtract_intervals((p.start, p.end), technical))
+    trimmed = (Passage(*trim_blanks(text, start, end), language) for start, end, language in rests)
+    return tuple(p for p in trimmed if p.start < p.end)
 
 
 def hide_unread(document: Document, languages: Collection[str]) -> Document:

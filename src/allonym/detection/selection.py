@@ -28,7 +28,9 @@ from allonym.detection.mentions import (
     find_repeated_names,
     is_written_with_care,
 )
+from allonym.detection.public_figures import drop_public_figures
 from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
+from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
 from allonym.detection.verdict import give_one_label, weigh_findings
 from allonym.detection.words import read_word_list
@@ -56,7 +58,7 @@ _LINE = re.compile(r"[^\n]+")
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
-Loss = Literal["superseded", "ordinary", "below threshold", "excluded"]
+Loss = Literal["superseded", "ordinary", "below threshold", "excluded", "technical", "public"]
 """Why a candidate is no finding."""
 
 
@@ -189,8 +191,10 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     """
     document = add_turns(document)
     text = document.text
-    findings = _drop_superseded_findings(text, _drop_weak_candidates(candidates, compute_needed_scores(policy)), policy)
+    findings = _drop_superseded_findings(text, _select_identifying_candidates(text, policy, candidates), policy)
     findings = weigh_findings(document, findings)
+    if policy.public_figures == "keep":
+        findings = drop_public_figures(text, findings, policy.taxonomy)
     tagged = [span for span in findings if span.source == TAGGER]
     person_score = compute_needed_scores(policy)["PERSON"]
     if names := [span for span in findings if span.source in (TAGGER, COLUMN)]:
@@ -198,16 +202,32 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     if person_score <= ECHO_SCORE and findings:
         findings += find_name_repetitions(text, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings and KEPT not in document.roles:  # capitals in tables are no evidence
-        findings += find_initials(text, findings, policy.taxonomy)
+        more = find_initials(text, findings, policy.taxonomy)
         if is_written_with_care(text, [turn.start for turn in document.turns]):
-            findings += find_capitalised_names(text, findings)
+            more += find_capitalised_names(text, [*findings, *more])
+        findings += drop_technical_noise(text, more, policy.taxonomy) if policy.technical else more
     if tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
     if tagged:
         findings = give_one_label(text, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
-    return findings
+    return _drop_kept_rivals(findings, policy)
+
+
+def _drop_kept_rivals(findings: list[Span], policy: Policy) -> list[Span]:
+    """The findings without those that the policy keeps where one that it replaces overlaps them: that one must win."""
+    kept = {label for label in {span.label for span in findings} if policy.rule(label).operator == "keep"}
+    if not kept:
+        return findings
+    replaced = Reach((span.start, span.end) for span in findings if span.label not in kept)
+    return [span for span in findings if span.label not in kept or not replaced.touches(span.start, span.end)]
+
+
+def _select_identifying_candidates(text: str, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
+    """The candidates that reach their thresholds and are no noise of technical text."""
+    strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
+    return drop_technical_noise(text, strong, policy.taxonomy) if policy.technical else strong
 
 
 def _drop_weak_candidates(candidates: Iterable[Span], scores: dict[str, float]) -> list[Span]:
@@ -297,10 +317,17 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     findings = set(select_findings_and_add_repeats(document, policy, candidates))
     tagged = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
     strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    weighed = set(_drop_superseded_findings(document.text, strong, policy))
+    identifying = set(_select_identifying_candidates(document.text, policy, candidates))
+    noise = set(strong) - identifying
+    weighed = set(_drop_superseded_findings(document.text, list(identifying), policy))
+    is_public = policy.public_figures == "keep"
     losses: dict[Span, Loss] = {}
     for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:
-        if span in tagged:
+        if span in noise:
+            losses[span] = "technical"
+        elif is_public and span.label == "PERSON" and span in weighed:
+            losses[span] = "public"
+        elif span in tagged:
             losses[span] = "ordinary" if span in weighed else "superseded"
         elif span.source == TAGGER or span.score < policy.threshold_for(span.label):
             losses[span] = "below threshold"

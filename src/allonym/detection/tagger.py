@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ _SHORTENED = 4
 _GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
 _LEAST = 0.001  # threshold; no network is surer that a word is no name
 _NEARLY_NONE = 1e-12  # probability
+_KEPT_SHARE = 0.5
+"""How likely a label whose findings stay in the text counts, beside labels whose findings are replaced."""
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
 _WRAPPED = 50  # characters that a line has at least which was wrapped
@@ -99,6 +101,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
+    kept = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
     languages = read_model_languages(model.about.get("language"))
 
@@ -106,7 +109,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         document = hide_unread(document, languages)
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
-        findings = extract_spans(document.text, tagged, model.labels, bars, turns)
+        findings = extract_spans(document.text, tagged, model.labels, bars, turns, kept)
         selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
         selected = _drop_roles(document, selected)
         if name_parts:  # the same words either way
@@ -192,6 +195,7 @@ def extract_spans(
     labels: Sequence[str],
     thresholds: Mapping[str, float],
     turns: Sequence[int] = (),
+    kept: Collection[str] = (),
 ) -> list[Span]:
     """Extract the entities from a tagged text, disjoint and in reading order.
 
@@ -202,6 +206,7 @@ def extract_spans(
         thresholds: label to the probability that a word needs which can have this label alone, over 0 to 1. Labels
             that are missing do not count.
         turns: starts of the turns of a conversation; no entity continues across them.
+        kept: labels whose findings stay in the text; where another label is half as likely, that one is chosen.
     """
     if not len(tagged.borders):
         return []
@@ -212,6 +217,7 @@ def extract_spans(
         return []
     chances[:, 0] = -np.inf
     chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
+    shares = np.array([_KEPT_SHARE if label in kept else 1.0 for label in labels])
     out: list[Span] = []
     is_careful = is_written_with_care(text, turns)
     breaks = _find_entity_breaks(text, tagged.borders, turns)
@@ -219,7 +225,7 @@ def extract_spans(
     ends = np.flatnonzero(entity & ~(np.r_[entity[1:], False] & ~np.r_[breaks[1:], False])) + 1
     for first, last in zip(starts.tolist(), ends.tolist(), strict=True):
         run = chances[first:last]
-        mass = np.exp(run[:, 1::2]) + np.exp(run[:, 2::2])
+        mass = (np.exp(run[:, 1::2]) + np.exp(run[:, 2::2])) * shares
         run[0, 1::2] = np.logaddexp(run[0, 1::2], run[0, 2::2])  # what is inside here begins here
         run[:, 1::2] -= _BEGIN
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
@@ -473,6 +479,6 @@ def _is_wanted(policy: Policy, label: str) -> bool:
 
 def _find_enabled_label(policy: Policy, label: str) -> str:
     """The label or its nearest ancestor that the policy looks for; empty where there is none, or it is excluded."""
-    if any(name in policy.exclude for name in policy.taxonomy.lineage(label)):
+    if policy.leaves_out(label):
         return ""
     return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), "")

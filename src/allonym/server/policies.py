@@ -322,8 +322,7 @@ def load_policy(policy_json: str) -> Policy:
     for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
         if chosen in _REMOTE and chosen not in base.detectors:
             raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
-    excluded = [*base.exclude, *choice["off"]] if choice["off"] else None
-    detect = {"exclude": excluded, "detectors": choice["detectors"]}
+    detect = {"exclude": choice["off"] or None, "detectors": choice["detectors"]}
     rules = {label: {"operator": operator} for label, operator in choice["operators"].items()}
     table = {
         "detect": {key: value for key, value in detect.items() if value is not None},

@@ -43,7 +43,7 @@ class Settings(SettingGroup):
     host: str = declare_setting("127.0.0.1", "address to listen on; others than loopback need clients with keys")
     port: int = declare_setting(8643, "port to listen on; 0: any free one", low=0, high=65_535)
     hosts: tuple[str, ...] = declare_setting((), "further host names under which the gateway is called")
-    policy: str = declare_setting("reversible", "policy for requests that name none")
+    policy: str = declare_setting("chat", "policy for requests that name none")
     policies: tuple[str, ...] = declare_setting((), "further policies that the header X-Allonym-Policy may name")
     upstream_key_env: str = declare_setting(
         "", "environment variable with the upstream's key; by default the client's is sent"

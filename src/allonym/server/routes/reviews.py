@@ -289,7 +289,7 @@ def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
     return tuple(
         label
         for label, lineage in lineages.items()
-        if not {*policy.exclude} & {*lineage} and any(map(policy.looks_for, lineage))
+        if not policy.leaves_out(label) and any(map(policy.looks_for, lineage))
     )
 
 

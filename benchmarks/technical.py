@@ -1,0 +1,198 @@
+"""What a policy does to technical text: false alarms, planted finds, and whether the output still parses, by kind.
+
+usage: python benchmarks/technical.py [PATH...] [--policy default] [--texts FILE] [--sizes 20000] [--show]
+
+The texts are tests/cases/technical.txt: programs in nine languages, SQL, JSON, YAML, logs, stack traces, READMEs,
+configuration and prompts about code, invented and marked before anything was run on them. ``«Ada Brook»`` is planted (a
+secret, a mail address, a phone number or a name in a comment or a value) and must be covered; ``‹198.51.100.23›`` may
+be covered or left. PATHs are ordinary files without marks, by suffix; whatever is found there counts as a false alarm,
+so that their figures are upper bounds. Each file is cut after ``--sizes`` characters, at a line end.
+
+false     findings that touch no mark, per 1,000 words
+planted   places that must be covered, and how many are
+broken    outputs that Python, JSON, TOML or YAML no longer reads although it reads the input, and findings in other
+          kinds that cover a quote or a line end, keys and certificates of several lines apart
+
+``--show`` also prints every false alarm and every place that is left. The last line is JSON with every figure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+
+import allonym
+from allonym.plan import Edit
+from allonym.policy import Policy
+from allonym.text.words import COMPOUND
+
+TEXTS = Path(__file__).resolve().parent.parent / "tests" / "cases" / "technical.txt"
+_HEAD = re.compile(r"^=== (\S+) (.+)\n", re.MULTILINE)
+_MARK = re.compile(r"«([^«»‹›]+)»|‹([^«»‹›]+)›")
+
+
+def _load_yaml(text: str) -> object:
+    try:
+        import yaml
+    except ImportError:
+        return None
+    return list(yaml.safe_load_all(text))
+
+
+PARSERS: Mapping[str, Callable[[str], object]] = {
+    "python": ast.parse,
+    "json": json.loads,
+    "yaml": _load_yaml,
+    "config": tomllib.loads,
+}
+"""Kind of text to what reads it. Texts that cannot be read as they are count like those of other kinds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Technical:
+    """A text without its marks; ``planted`` and ``optional`` are half-open code points."""
+
+    id: str
+    kind: str
+    text: str
+    planted: tuple[tuple[int, int], ...] = ()
+    optional: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Counts that add up."""
+
+    words: int = 0
+    planted: int = 0
+    alarms: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+
+    def __add__(self, other: Score) -> Score:
+        return Score(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    def figures(self) -> dict[str, float]:
+        return {
+            "words": self.words,
+            "false": round(1000 * len(self.alarms) / max(1, self.words), 2),
+            "planted": self.planted,
+            "covered": self.planted - len(self.left),
+            "broken": len(self.broken),
+        }
+
+
+def read_technical_texts(path: Path = TEXTS) -> Iterator[Technical]:
+    """The sections of a file, each after a line ``=== id kind``."""
+    pieces = _HEAD.split(path.read_text(encoding="utf-8"))
+    for id, kind, marked in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        text, position = "", 0
+        places: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+        for mark in _MARK.finditer(marked):
+            text += marked[position : mark.start()]
+            surface = mark[1] or mark[2]
+            places[mark[1] is None].append((len(text), len(text) + len(surface)))
+            text += surface
+            position = mark.end()
+        yield Technical(id, kind, text + marked[position:], tuple(places[0]), tuple(places[1]))
+
+
+def read_ordinary_files(paths: Sequence[Path], size: int) -> Iterator[Technical]:
+    """Files without marks; their kind is their suffix."""
+    for path in paths:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if len(text) > size:
+            text = text[: text.rfind("\n", 0, size) + 1]
+        yield Technical(path.name, path.suffix.removeprefix(".") or path.name, text)
+
+
+def score_edits(technical: Technical, edits: Sequence[Edit], output: str) -> Score:
+    """Score the edits of a text and its output."""
+    text = technical.text
+    covered = bytearray(len(text))
+    for edit in edits:
+        covered[edit.start : edit.end] = b"\1" * (edit.end - edit.start)
+    marks = (*technical.planted, *technical.optional)
+    alarms = [
+        f"{text[max(0, e.start - 20) : e.start]}[[{text[e.start : e.end]}]]{e.replacement}"
+        for e in edits
+        if not any(e.start < end and start < e.end for start, end in marks)
+    ]
+    left = [
+        text[start:end]
+        for start, end in technical.planted
+        if any(not covered[i] for i in range(start, end) if text[i].isalnum())
+    ]
+    return Score(
+        len(COMPOUND.findall(text)), len(technical.planted), alarms, left, list(_find_damage(technical, edits, output))
+    )
+
+
+def _find_damage(technical: Technical, edits: Sequence[Edit], output: str) -> Iterator[str]:
+    parse = PARSERS.get(technical.kind)
+    if parse is not None and _can_parse(parse, technical.text):
+        if not _can_parse(parse, output):
+            yield technical.id
+        return
+    for edit in edits:
+        surface = technical.text[edit.start : edit.end]
+        if re.search('["`\n]', surface) and "-----BEGIN" not in surface:
+            yield f"{technical.id}: {surface}"
+
+
+def _can_parse(parse: Callable[[str], object], text: str) -> bool:
+    try:
+        parse(text)
+    except Exception:  # each parser has errors of its own
+        return False
+    return True
+
+
+def score_texts(texts: Iterator[Technical], policy: str | Policy = "default") -> dict[str, Score]:
+    """Anonymise the texts, each alone, and score them by kind."""
+    scores: defaultdict[str, Score] = defaultdict(Score)
+    loaded = Policy.load(policy)
+    for technical in texts:
+        result = allonym.anonymize(technical.text, loaded)
+        scores[technical.kind] += score_edits(technical, result.plan.edits, result.text)
+    return dict(scores)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path)
+    parser.add_argument("--policy", default="default")
+    parser.add_argument("--texts", type=Path, default=TEXTS)
+    parser.add_argument("--sizes", type=int, default=20_000, help="most characters of a file")
+    parser.add_argument("--show", action="store_true", help="print false alarms, and what is left or broken")
+    args = parser.parse_args()
+    figures: dict[str, dict[str, dict[str, float]]] = {}
+    for name, texts in {
+        "marked": read_technical_texts(args.texts),
+        "files": read_ordinary_files(args.paths, args.sizes),
+    }.items():
+        scores = score_texts(texts, args.policy)
+        if not scores:
+            continue
+        scores["all"] = sum(scores.values(), Score())
+        print(f"{name:22s}{'words':>8s}{'false':>8s}{'planted':>9s}{'covered':>9s}{'broken':>8s}")
+        for kind, score in scores.items():
+            f = score.figures()
+            print(f"  {kind:20s}{f['words']:8d}{f['false']:8.1f}{f['planted']:9d}{f['covered']:9d}{f['broken']:8d}")
+            if args.show and kind != "all":
+                for title in ("alarms", "left", "broken"):
+                    for row in getattr(score, title):
+                        print(f"      {title}: {row!r}")
+        figures[name] = {kind: score.figures() for kind, score in scores.items()}
+    print(json.dumps({"benchmark": "technical", "policy": args.policy, **figures}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Technical passages: where they are, and what counts in them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.rows import check_each_row
+
+import allonym
+from allonym.detection.technical import drop_technical_noise, find_technical_passages, is_name_word
+from allonym.document import Span
+from allonym.labels import TAXONOMY
+from allonym.policy import Policy
+
+PYTHON = 'def load(path):\n    """Read a file."""\n    with open(path) as file:\n        return file.read()\n'
+LOG = "2024-05-02 08:14:07,331 INFO  [main] app.Server - started on port 8080\n"
+
+
+@check_each_row(
+    "text, passages",
+    [
+        (PYTHON, [PYTHON]),
+        (f"Hello all,\n\nwhy is this slow?\n\n{PYTHON}\nRegards\nAda", [PYTHON]),
+        (f'"""A docstring\nthat comes first."""\n\nimport os\n\n{PYTHON}', None),
+        ("/*\n * Licence\n */\n\n#include <stdio.h>\nint main(void) {\n  return 0;\n}\n", None),
+        (LOG, None),
+        (f"It said\n{LOG}and stopped.", [LOG]),
+        ('{"id": 17, "tags": ["red", "blue"]}', None),
+        ("image: nginx\nports:\n  - containerPort: 80\n    protocol: TCP\n", None),
+        ("SELECT name FROM people\nWHERE id = 3;\n", None),
+        ('Traceback (most recent call last):\n  File "a.py", line 3, in <module>\n    run()\nValueError: no\n', None),
+        ("What does `git rebase -i` do?", ["`git rebase -i`"]),
+        ("```sh\nmake all\n```\nThen wait.", ["```sh\nmake all\n```"]),
+        ("<p>Ada <b>Brook</b></p>", ["<p>", "<b>", "</b></p>"]),
+        ("PORT=3000\nSESSION_SECRET=f8Q2vLw9\n", None),
+    ],
+)
+def test_code_logs_and_data_are_passages(text, passages):
+    found = [text[a:b] for a, b in find_technical_passages(text)]
+    assert found == ([text] if passages is None else passages)
+
+
+@check_each_row(
+    "text",
+    [
+        "Dear Ms Brook,\n\nthe rent (see annex A) is due; please pay: EUR 500.\n\nRegards",
+        "Name: Ada Brook\nPhone: 12\nTown: Leeds\n",
+        "name: Ada Brook\nphone: 12\ntown: Leeds\n",
+        "Ann: Hello {laughs}\nBob: Hi {laughs}\nAnn: Well {pause}\nBob: Yes {pause}\n",
+        '(a) the Seller;\n(b) the Buyer (the "Buyer"); and\n(c) the Agent;\n',
+        "the film 's = plot is about a man who = loves her and = dies in the end .\nit = is a good film .\n",
+        "He called it `the best pub' in town, and a `dump' in private.",
+        "2024-05-02 08:14:07 Ada: hello\n2024-05-02 08:15:00 Bob: hi\n",
+        "<laughs> I was in Leeds. <pause> Then I left.",
+        "```\nDear Ada,\nI am in Leeds.\n```",
+        "```text\nDear Ada,\nI am in Leeds.\n```",
+        "- Ada Brook\n- Bob Roy (Leeds)\n- Cy Day\n",
+        "From: Ada Brook <ada@corp.example>\nTo: Bob Roy <bob@corp.example>\nSubject: rent\n\nHello Bob,",
+    ],
+)
+def test_prose_forms_and_transcripts_are_none(text):
+    assert find_technical_passages(text) == ()
+
+
+def test_a_long_string_is_prose():
+    note = "She has lived in Leeds since the spring and works as a nurse in the clinic there."
+    text = f'{{"id": 17, "note": "{note}"}}'
+    assert [text[a:b] for a, b in find_technical_passages(text)] == ['{"id": 17, "note": "', '"}']
+
+
+@check_each_row(
+    "line, label, surface, counts",
+    [
+        ('to = "user@example.com"', "EMAIL_ADDRESS", "user@example.com", False),
+        ('to = "ada.lovelace@corp.example"', "EMAIL_ADDRESS", "ada.lovelace@corp.example", True),
+        ('to = "user@corp-brook.com"', "EMAIL_ADDRESS", "user@corp-brook.com", True),
+        ("url = 'git@github.com:acme/x.git'", "EMAIL_ADDRESS", "git@github.com", False),
+        ('api_key = "YOUR_API_KEY"', "API_KEY", "YOUR_API_KEY", False),
+        ("api_key = settings.api_key", "API_KEY", "settings.api_key", False),
+        ('api_key = "settings77x9Kq2"', "API_KEY", "settings77x9Kq2", True),
+        ('phone = "212-555-0142"', "PHONE_NUMBER", "212-555-0142", False),
+        ('phone = "415-883-2947"', "PHONE_NUMBER", "415-883-2947", True),
+        ('key = "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69"', "UUID", "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69", False),
+        ('host = "127.0.0.1"', "IP_ADDRESS", "127.0.0.1", False),
+        ('host = "81.187.44.203"', "IP_ADDRESS", "81.187.44.203", True),
+        ('url = "https://docs.python.org/3/"', "URL", "https://docs.python.org/3/", False),
+        ('url = "https://ada-brook.com/cv"', "URL", "https://ada-brook.com/cv", True),
+        ('since = "2024-05-02"', "DATE", "2024-05-02", False),
+        ('born = "1961-03-04"', "DATE_OF_BIRTH", "1961-03-04", True),
+        ('role = "editor"', "OCCUPATION", "editor", False),
+        ("x = Outbox()  # all", "PERSON", "Outbox", False),
+        ("x = 1  # ask Marisol first", "PERSON", "Marisol", True),
+        ("x = Marisol(1)", "PERSON", "Marisol", False),
+        ('x = ["Ada Brook"]', "PERSON", "Ada Brook", True),
+        ('x = ["ada brook"]', "PERSON", "ada brook", True),
+        ('x = ["Hello World"]', "PERSON", "Hello World", False),
+        ('x = ["Jordan McAllister-O\'Brien"]', "PERSON", "Jordan McAllister-O'Brien", True),
+        ('x = ["Calderwick Foods"]', "ORGANIZATION", "Calderwick Foods", True),
+    ],
+)
+def test_what_counts_in_code(line, label, surface, counts):
+    text = f"import os\n{line}\nprint(x)\n"
+    start = text.index(surface)
+    span = Span(
+        start,
+        start + len(surface),
+        label,
+        0.9,
+        "tagger" if label in ("PERSON", "ORGANIZATION", "OCCUPATION") else "rules:x",
+    )
+    assert drop_technical_noise(text, [span], TAXONOMY) == [span] * counts
+
+
+def test_a_name_is_cut_to_its_string():
+    text = 'people = [\n    "Ada Brook", "nurse",\n]\n'
+    start = text.index("Ada")
+    span = Span(start, text.index("nurse") + 5, "PERSON", 0.9, "tagger")
+    [cut] = drop_technical_noise(text, [span], TAXONOMY)
+    assert text[cut.start : cut.end] == "Ada Brook"
+
+
+def test_terms_of_the_user_count_everywhere():
+    policy = Policy.load("default").changed({"dictionary": {"TERM": ["Outbox"]}}, "t")
+    text = "import os\nbox = Outbox()\nprint(box)\n"
+    assert [text[s.start : s.end] for s in allonym.detect(text, policy)] == ["Outbox"]
+
+
+def test_technical_text_is_searched_like_prose_where_the_policy_says_so():
+    text = "import os\nsince = '2024-05-02'\nprint(since)\n"
+    base = Policy.load("default").with_(detectors=("rules",))
+    assert not allonym.detect(text, base)
+    assert [s.label for s in allonym.detect(text, base.changed({"detect": {"technical": False}}, "t"))] == ["DATE"]
+
+
+def test_an_explanation_says_that_the_place_is_technical():
+    text = "import os\nsince = '2024-05-02'\nprint(since)\n"
+    outcomes = {d.outcome for d in allonym.explain(text, Policy.load("default").with_(detectors=("rules",)))}
+    assert "technical" in outcomes
+
+
+@pytest.mark.parametrize("word", ["Ada", "O'Brien", "McAllister", "J.", "Smith-Jones", "Ünal"])
+def test_name_words(word):
+    assert is_name_word(word)
+
+
+@pytest.mark.parametrize("word", ["ada", "getName", "HTTPServer", "x1", "my_name", "LogReader", "..."])
+def test_no_name_words(word):
+    assert not is_name_word(word)
+
+
+@pytest.mark.parametrize("sign", ["=", "(", "{", "<a ", "`", '"', "'", "/*", "# ", "\t", "a.", "<"])
+def test_a_long_line_takes_linear_time(sign):
+    find_technical_passages("x = 1\n" + sign * 200_000 + "\nx = 1\n")
