@@ -67,3 +67,15 @@ def test_one_word_gets_one_substitute_and_two_words_two():
     out = play("the {bakery|ORGANIZATION}, the {grocery|ORGANIZATION}, our {bakery|ORGANIZATION}")
     first, second, third = (part.split(" ", 1)[1] for part in out.split(", "))
     assert first == third != second
+
+
+@given(st.text("0123456789aB -./", min_size=1, max_size=6), st.sampled_from(LABELS))
+def test_any_code_is_covered(text, label):
+    out = play(f"about {{{text}|{label}}}, 1 2 3 4 5 6 7 8 9")
+    assert out != f"about {text}, 1 2 3 4 5 6 7 8 9" or not any(map(str.isalnum, text))
+
+
+def test_a_first_word_is_no_person():
+    out = play("{Customer|PERSON}: hello\n{Customer|PERSON}: bye").split("\n")
+    assert [line.split(": ")[0] for line in out] == [out[0].split(": ")[0]] * 2
+    assert not kb().name_facts(out[0].split(": ")[0]) and not out[0].startswith(("[", "Customer"))

@@ -271,7 +271,8 @@ def choose_occupation(places: PlaceMap, surface: str) -> str | None:
         if core[:1].isupper() and not core.isupper():
             words_to_capitalise = label.split(" ") if core.istitle() and " " in core else [label]
             label = " ".join(w[:1].upper() + w[1:] for w in words_to_capitalise)
-        return "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
+        out = "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
+        return out[0].upper() + out[1:] if surface[0].isupper() else out
     return None
 
 

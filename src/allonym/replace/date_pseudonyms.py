@@ -50,7 +50,8 @@ _YEARS = re.compile(
     rf"(?i)(?:(?:{_NAMED_YEAR}|{_PART_OF_YEAR})[\s-]*)*(?P<y>{_YEAR})"
     rf"(?:\s?[-–—/]\s?(?P<to>{_YEAR}|[0-9]{{2}}))?(?:\s?(?:roku|r\.?))?"
 )
-_SHORT_YEAR = re.compile(rf"(?i)(?:{_NAMED_YEAR})\s*['’]?(?P<short>[0-9]{{2}})")
+_SHORT_YEAR = re.compile(rf"(?i)(?:(?:{_NAMED_YEAR})\s*['’]?|['’])(?P<short>[0-9]{{2}})")
+_SPOKEN_YEAR = re.compile(rf"(?i)(?P<spoken>(?:{'|'.join(TENS[2:])})(?:[- ](?:{'|'.join(ONES[1:10])}))?)")
 _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
     rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
@@ -286,6 +287,12 @@ class _Mover:
         news = {name: f"{year % 100:02}" if len(text) < 4 else str(year) for name, (text, year) in parts.items()}
         return _replace_groups(match, news)
 
+    def _move_spoken_year(self, match: re.Match[str]) -> str | None:
+        """Move a year of the last century in words: ``eighty-six``."""
+        number = read_number(match["spoken"])
+        years = round(self.days / 365.25) or (1 if self.days > 0 else -1)
+        return None if number is None else write_number((number + years - 20) % 80 + 20, match["spoken"])
+
     def _move_quarter(self, match: re.Match[str]) -> str | None:
         """Move a quarter or a half of a year as its middle moves."""
         kind = match["before"] or match["behind"] or match["long"]
@@ -330,6 +337,7 @@ class _Mover:
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | None]], ...] = (
     (_YEARS, _Mover._move_years),
     (_SHORT_YEAR, _Mover._move_years),
+    (_SPOKEN_YEAR, _Mover._move_spoken_year),
     (_QUARTER, _Mover._move_quarter),
     (_SEASON, _Mover._move_season),
     (_WEEKDAY, _Mover._move_weekday),

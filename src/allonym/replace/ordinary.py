@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 
 from allonym.detection.words import read_ordinary_words
+from allonym.document import Span
 from allonym.kb import PLACES
 from allonym.protocol import Wanted
 from allonym.replace.cast import Cast
@@ -25,7 +26,9 @@ _FILE = "ordinary.toml"
 _WORD = compile_word_pattern("'’-", digits=False)
 _CODE = re.compile(r"[\W_]*[A-Za-z\d]+(?:[\W_]+[\dA-Za-z]*\d[\dA-Za-z]*)*[\W_]*")
 _READ_BY_FORM = frozenset({"STREET_ADDRESS", "POSTAL_CODE", "LOCATION_COORDINATES"})
+_START = re.compile(r"(?:\A|[\n.!?\]]\s*)\Z")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_ACRONYM = re.compile(r"[A-Z]{2,6}")
 _HEXADECIMAL = re.compile(r"(?=[a-z]*\d)(?=\d*[a-z])[0-9a-f]{6,}")
 _FAMILIAR = 20  # weight of a name that many bear
 _FUNCTION = frozenset("a an the of and in on at to for with by or from as his her their my our your its is".split())
@@ -71,10 +74,13 @@ def has_ordinary_words_only(cast: Cast, target: Wanted) -> bool:
     if lineage[-1] not in _NAMES or not _READ_BY_FORM.isdisjoint(lineage) or lineage[0] in ("TITLE", "USER_NAME"):
         return False
     is_firm = lineage[-1] == "ORGANIZATION"
-    return all(
+    if all(
         is_ordinary_text(text) or _is_no_name(cast, text) or (is_firm and _is_unknown_word(cast, text))
         for text in target.surfaces
-    )
+    ):
+        return True
+    is_person = lineage[-1] == "PERSON"
+    return is_person and all(map(partial(_is_ordinary_first_word, cast), target.entity.spans, target.surfaces))
 
 
 def _is_no_name(cast: Cast, text: str) -> bool:
@@ -85,6 +91,14 @@ def _is_no_name(cast: Cast, text: str) -> bool:
     if len(words) < 3 or _FUNCTION.isdisjoint(words) or not text.islower():
         return False
     return not any(fact.weight >= _FAMILIAR for word in words for fact in cast.kb.name_facts(word))
+
+
+def _is_ordinary_first_word(cast: Cast, span: Span, text: str) -> bool:
+    """Whether a text is one ordinary word that has its capital from where it stands: ``Guest: hello``."""
+    is_capitalised = len(text) > 3 and text.isalpha() and text.istitle()
+    if not is_capitalised or _START.search(cast.text, max(0, span.start - 8), span.start) is None:
+        return False
+    return is_ordinary_text(text.lower()) and not cast.kb.name_facts(text) and not cast.kb.find(text)
 
 
 def _is_unknown_word(cast: Cast, text: str) -> bool:
@@ -98,35 +112,47 @@ def cover_surface(cast: Cast, target: Wanted, surface: str) -> str | None:
     lineage = cast.get_lineage(target)
     if not _TAGGED.isdisjoint(lineage):
         return None
+    acronym = surface if _ACRONYM.fullmatch(surface) and lineage[-1] not in _NAMES else ""
     is_listed = surface.lower() in _map_words_to_lists() and lineage[-1] in ("OCCUPATION", "ORGANIZATION")
     choices = (
         partial(_change_code, cast, surface),
         partial(_choose_listed_word, cast, surface if is_listed else ""),  # Police is a town, too
         partial(_choose_known_thing, cast, lineage, surface),
+        partial(_change_code, cast, acronym, is_acronym=True),
         partial(_choose_ordinary_words, cast, lineage[-1], surface),
     )
     return next((new for choice in choices if (new := choice()) is not None), None)
 
 
-def _change_code(cast: Cast, surface: str) -> str | None:
-    """Return other letters and digits for a number, a code or a single letter."""
+def _change_code(cast: Cast, surface: str, *, is_acronym: bool = False) -> str | None:
+    """Return other letters and digits for a number, a code or a single letter; for an acronym where it is one."""
     if _YEAR.fullmatch(surface):
         return str(int(surface) + 1 + cast.ledger.draw_number("code", surface) % 3)
     has_digit, letters = any(map(str.isdigit, surface)), [c for c in surface if c.isalpha()]
     words = [w for w in _WORD.findall(surface) if len(w) > 3]
-    if not (has_digit and not words and _CODE.fullmatch(surface)) and not (len(letters) == 1 and len(surface) < 3):
+    is_letter = len(letters) == 1 and len(surface) < 3
+    if not (is_letter or is_acronym) and not (has_digit and not words and _CODE.fullmatch(surface)):
         return None
     code = read_code(surface, spoken=False)
+    if not code.slots:
+        return None
 
     def propose(attempt: int) -> str | None:
         new = draw_shaped_code(code, ANY, Draws(cast.ledger, "code", surface, attempt))
-        is_free = new is None or not (
-            new == code.characters or (new.isalpha() and cast.ledger.text_has_words((new.lower(),)))
-        )
-        return new if is_free else " "
+        if new is None or new == code.characters or (new.isalpha() and _is_word(cast, new.lower())):
+            return new and " "
+        return new
 
-    new = cast.ledger.assign("code", surface, propose, telling=lambda new: new if len(new) > 3 else f"code{new}")
+    new = cast.ledger.assign("code", surface, propose, telling=_encode_short_code)
     return code.replace_characters(new) if new else None
+
+
+def _encode_short_code(new: str) -> str:
+    return new if len(new) > 3 or not new.strip() else f"code{new}"  # a few signs may occur elsewhere
+
+
+def _is_word(cast: Cast, letters: str) -> bool:
+    return cast.ledger.text_has_words((letters,)) or (len(letters) > 1 and letters in read_ordinary_words())
 
 
 def _choose_known_thing(cast: Cast, lineage: tuple[str, ...], surface: str) -> str | None:
@@ -158,13 +184,16 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
     What may be a name goes as a whole, and so does what tells a person. Words with capitals are ordinary only where
     they say the sort of an organization or an occupation (``Police``), and a list has one of them.
     """
-    if family == "DATE_TIME" or (not surface.islower() and cast.kb.find(surface)):
-        return None
     words = [m for m in _WORD.finditer(surface) if not _touches_digit(m)]
-    if not words:
+    if not words or (not surface.islower() and cast.kb.find(surface)):
         return None
     may_keep_words = family != "PERSON" and all(_is_plain_word(m[0]) for m in words)
-    if not surface.islower() and not (may_keep_words and (len(words) == 1 or family in ("ORGANIZATION", "OCCUPATION"))):
+    if family == "DATE_TIME":  # year 9
+        return _change_numbers(cast, surface) if may_keep_words and any(map(str.isdigit, surface)) else None
+    is_first_word = len(words) == 1 and is_ordinary_text(surface.lower())
+    if not (surface.islower() or is_first_word) and not (
+        may_keep_words and (len(words) == 1 or family in ("ORGANIZATION", "OCCUPATION"))
+    ):
         return None
     new = _choose_listed_word(cast, surface)
     if new is not None:
@@ -176,11 +205,15 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
             out, changed = out[: match.start()] + other + out[match.end() :], True
     if not changed:
         other = _choose_general_word(cast, family, words[-1][0] if may_keep_words else surface)
-        if other is None or not surface.islower():
+        if other is None or not (surface.islower() or is_first_word):
             return None
         start, end = words[-1].span() if may_keep_words else (0, len(surface))
         out = out[:start] + other + out[end:]
-    return re.sub(r"[A-Za-z]*\d[A-Za-z\d]*", lambda m: _change_code(cast, m[0]) or "", out)
+    return _change_numbers(cast, out)
+
+
+def _change_numbers(cast: Cast, text: str) -> str:
+    return re.sub(r"[A-Za-z]*\d[A-Za-z\d]*", lambda m: _change_code(cast, m[0]) or "", text)
 
 
 def _touches_digit(word: re.Match[str]) -> bool:

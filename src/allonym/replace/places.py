@@ -47,6 +47,7 @@ _MOST_WORDS = 12  # words of a name that is looked at closer
 _LONGEST = 300  # characters of a surface that is read at all
 _BETWEEN = re.compile(r"(\s*[,;\n/()]+\s*|\s+[-–—]\s+)")
 _CODE = re.compile(r"[A-Za-z]{2,3}\.?|[A-Z]\.[A-Z]\.")
+_WITH_POSTCODE = re.compile(r"[^\W\d_]{3,}\.?,?\s+\d{4,6}(?:-\d{4})?\Z|\A\d{4,6}\s+[^\W\d_]{3,}")
 _SPACE = re.compile(r"\s+")
 _STREET = frozenset("street road avenue lane drive boulevard terrace crescent alley".split())
 _WATERS = "river lake beach island islands falls creek bay"
@@ -110,7 +111,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
             for surface in target.surfaces:
                 render(surface)
         elif kind == "address":
-            out[key] = partial(postal.rewrite_address, places, partial(render_place, places))
+            out[key] = partial(postal.rewrite_address, places, partial(_render_place_of_address, places))
         elif kind == "postcode":
             out[key] = partial(postal.choose_postcode, places, label=label)
         else:
@@ -129,7 +130,8 @@ def _find_target_kind(cast: Cast, target: Wanted) -> str:
     if is_coordinates(first):
         return "coordinates"
     if any(c.isdigit() for c in first):
-        return "postcode" if postal.is_postcode(first) else "address" if postal.is_street_address(first) else "place"
+        is_address = postal.is_street_address(first) or _WITH_POSTCODE.search(first) is not None
+        return "postcode" if postal.is_postcode(first) else "address" if is_address else "place"
     return "place"
 
 
@@ -142,6 +144,12 @@ def _render_listed_place(places: PlaceMap, readings: Readings, label: str, surfa
 def render_place(places: PlaceMap, text: str, label: str = "LOCATION") -> str | None:
     """Return the pseudonym of a place that is part of something else, such as an address or a company."""
     return _render_reading(places, read_places(places, text, label))
+
+
+def _render_place_of_address(places: PlaceMap, text: str, label: str) -> str | None:
+    """Return the pseudonym of a place in an address; one that cannot be read gets an invented name."""
+    new = render_place(places, text, label)
+    return new if new is not None or not text[:1].isupper() or len(text) < 4 else _invent_place_name(places, text)
 
 
 def _set_document_countries(

@@ -29,6 +29,7 @@ _DIRECTION = frozenset("n s e w ne nw se sw north south east west".split())
 _CODES = (
     ("GB", re.compile(r"\b[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}\b", re.IGNORECASE)),
     ("CA", re.compile(r"\b[A-Z]\d[A-Z][ -]?\d[A-Z]\d\b", re.IGNORECASE)),
+    ("IE", re.compile(r"\b[AC-FHKNPRTV-Y]\d[\dW] ?[\dA-Z]{4}\b")),
     ("NL", re.compile(r"\b\d{4} ?[A-Z]{2}\b")),
     ("PT", re.compile(r"\b\d{4}-\d{3}\b")),
     ("US", re.compile(r"\b\d{5}-\d{4}\b")),
@@ -240,7 +241,7 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
 def _split_off_postcode(surface: str) -> tuple[str, str]:
     """Return the address with a mark for its postal code, which is not the number of a house; and the code."""
     for country, pattern in _CODES:
-        certain = country in ("GB", "CA", "NL", "PL", "PT", "BR")
+        certain = country in ("GB", "CA", "IE", "NL", "PL", "PT", "BR")
         matches = [m for m in pattern.finditer(surface) if certain or surface[: m.start()].strip()]
         if matches:
             start, end = matches[-1].span()
