@@ -36,6 +36,7 @@ from allonym.files.tasks import (
     Stretch,
     Task,
     anonymize_task,
+    anonymize_tasks,
     detect_in_task,
     parse_all_chunks,
     read_tasks,
@@ -198,14 +199,8 @@ def _anonymize_tasks(
     detected: Iterator[tuple[Task, list[Findings] | None]] = ((task, None) for task in tasks)
     if workers > 1:
         detected = run_ordered(detect_in_task, tasks, seeing, workers)
-    number, corpus = -1, Corpus(job.key)
     with closing(cast(Any, detected)) as detected_tasks:
-        for task, findings in detected_tasks:
-            kind = items[task.place.item].format
-            if task.place.item != number:
-                number, corpus = task.place.item, Corpus(job.key)
-            is_alone = job.vault is None and kind is not None and kind.shared
-            yield anonymize_task(replace(job, vault=corpus) if is_alone else job, task, findings)
+        yield from anonymize_tasks(items, detected_tasks, job)
 
 
 def _is_output_intact(item: Item, journal_line: Mapping[str, Any]) -> bool:

@@ -6,9 +6,9 @@ import gzip
 import os
 import sys
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -21,6 +21,7 @@ from allonym.files.items import Item, list_items
 from allonym.files.output import hash_next_bytes
 from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk
 from allonym.policy import Policy
+from allonym.replace.cast import Corpus
 
 BATCH = 1 << 16
 """Approximate size of a batch in bytes."""
@@ -73,6 +74,25 @@ def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None)
         raise
     except (DataError, *RECORD_ERRORS) as error:
         return task.place, AnonymizedChunk(refused=describe_failure(error))
+
+
+def anonymize_tasks(
+    items: Sequence[Item], tasks: Iterable[tuple[Task, list[Findings] | None]], job: Job
+) -> Iterator[tuple[Place, AnonymizedChunk]]:
+    """Anonymise the chunks of whole files in order; the records of a table share their replacements.
+
+    Args:
+        items: the files.
+        tasks: their chunks, with what was detected in them; None: nothing is known yet.
+        job: its vault, if there is one, shares replacements between all files.
+    """
+    number, corpus = -1, Corpus(job.key)
+    for task, findings in tasks:
+        kind = items[task.place.item].format
+        if task.place.item != number:
+            number, corpus = task.place.item, Corpus(job.key)
+        is_shared = job.vault is None and kind is not None and kind.shared
+        yield anonymize_task(replace(job, vault=corpus) if is_shared else job, task, findings)
 
 
 @dataclass(frozen=True, slots=True)

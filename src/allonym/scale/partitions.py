@@ -25,7 +25,7 @@ from allonym.errors import AllonymError, UsageError
 from allonym.files.items import Item
 from allonym.files.record import AnonymizedChunk, Chunk, Failure, Job, Tally
 from allonym.files.run import Run
-from allonym.files.tasks import BATCH, Place, Stretch, anonymize_task, read_tasks
+from allonym.files.tasks import BATCH, Place, Stretch, anonymize_task, anonymize_tasks, read_tasks
 from allonym.scale.storage import Storage
 
 PARTITION = 1 << 20
@@ -89,7 +89,8 @@ def iterate_group_steps(items: Sequence[Item], size: int) -> Iterator[Step]:
     number, total = 0, 0
     some: list[Item] = []
     for item in items:
-        cuttable = item.format is not None and item.format.chunks is not None and not item.packed
+        kind = item.format
+        cuttable = kind is not None and kind.chunks is not None and not kind.shared and not item.packed
         large = cuttable and item.size > size
         if some and (large or len(some) == MANY or total + item.size > size):
             yield Step("group", number, tuple(some), weight=total)
@@ -191,7 +192,7 @@ class Worker:
     def _perform_group(self, step: Step) -> Outcome:
         """Anonymise a group of whole files and write their outputs."""
         tasks = read_tasks(step.items, self.job, self.folder, self.batch)
-        self._write_outputs(step, (anonymize_task(self.job, task) for task in tasks))
+        self._write_outputs(step, anonymize_tasks(step.items, ((task, None) for task in tasks), self.job))
         return Outcome(is_done=True)
 
     def _perform_cut(self, step: Step) -> Outcome:
