@@ -32,9 +32,10 @@ ENGLISH = "en"
 _OTHER = "?"  # a language that is still to be identified
 _NONE = "zxx"  # the identifier's class for what is no language, such as hashes
 _BORDER = re.compile(r"\n\s*|[.!?…][\"'”’»)\]]*\s+")
-_CODE = re.compile(r"[@/\\_<>{}=#]|[A-Za-z0-9][.:][A-Za-z0-9]")
+_CODE = re.compile(r"[@/\\_<>{}=#+]|[A-Za-z0-9][.:][A-Za-z0-9]")
 _KNOWN = 0.4  # share of English words from which on a piece may be English
 _SURE = 3  # words of no other language that make such a piece English
+_FEW = 0.15  # share of such words up to which a piece may be in another language
 _SHARED = read_word_list("shared_words")
 _WORDS, _LETTERS = 2, 8  # in small letters, that another language needs at least
 _ALL_WORDS = 3  # words of any letters that it needs: two words alone would rather be a name
@@ -165,10 +166,11 @@ def _read_words(text: str, start: int, end: int) -> str:
     """What the words of a piece say alone: English, ``_OTHER``, or nothing."""
     everything, words = _split_words(text, start, end)
     english = [word for word in words if word in _read_english_words()]
-    if len(english) > _KNOWN * len(words):
-        sure = sum(word not in _SHARED for word in english)
-        if sure:
-            return ENGLISH if sure >= _SURE else ""
+    sure = sum(word not in _SHARED for word in english)
+    if len(english) > _KNOWN * len(words) and sure:
+        return ENGLISH if sure >= _SURE else ""
+    if sure > _FEW * len(words):
+        return ""
     if _can_be_sentence(everything, words) and _can_be_sentence(*_split_words(_remove_codes(text[start:end]))):
         return _OTHER
     return ""
@@ -176,7 +178,7 @@ def _read_words(text: str, start: int, end: int) -> str:
 
 def _can_be_sentence(everything: Sequence[str], words: Sequence[str]) -> bool:
     """Whether words suffice to ask for their language; particles of names, such as "von", do not count."""
-    words = [word for word in words if word not in PARTICLES]
+    words = list(dict.fromkeys(word for word in words if word not in PARTICLES))
     few = len(words) < _WORDS or len(everything) < _ALL_WORDS
     return sum(map(len, words)) >= _LETTERS and not (few and words[0][0].islower())
 
