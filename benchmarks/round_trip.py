@@ -12,8 +12,8 @@ of 35 to 120 words with five mentions. Half of the texts are Polish where there 
 
 Each text is rewritten by one rewriter of ``rewriting/first.py`` and ``further.py``, drawn at random, in one case
 of four by two of them in turn; ``--each`` takes them all, one at a time. ``--held-out`` takes those of
-``held_out.py`` instead. Originals come back through the plan, or with ``--vault`` through a vault that knows
-nothing but its scope.
+``held_out.py`` instead. Originals come back through the plan, or with ``--vault`` from one vault with all texts in one
+scope, which has to find the document.
 
 What may stand where a mention stood is known exactly, as is everything else. A mention is restored (its own surface,
 another one of its entity, or the like form of it: shortened, inflected, capital letters), left as the rewriter wrote
@@ -35,6 +35,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import islice, pairwise
@@ -61,6 +62,7 @@ from allonym.replace import make_plan
 from allonym.restoration import restore
 
 KEY = b"benchmark of the round trip"
+SCOPE = "round trip"
 WORDS, MENTIONS, LONGEST = 35, 5, 120
 GIVEN = {"PER": "PERSON", "LOC": "LOCATION", "ORG": "ORGANIZATION", "MISC": "OTHER_IDENTIFYING_ATTRIBUTE"}
 TWO = "two of them"
@@ -190,7 +192,7 @@ def anonymise_case(case: Case, operator: str, book: Any = None) -> Plan:
     document = add_turns(allonym.Document("", case.text))
     policy = make_policy(operator, case.language)
     linked = link(document, case.spans, policy.taxonomy)
-    return make_plan(document, linked, policy, key=KEY, scope="round trip", book=book)
+    return make_plan(document, linked, policy, key=KEY, scope=SCOPE, book=book)
 
 
 def is_complete(case: Case, plan: Plan) -> bool:
@@ -340,7 +342,8 @@ class Job:
     seed: int
     each: bool
     held_out: bool
-    vault: bool
+    vault: str = ""
+    """The folder with a vault of all texts for each operator; empty: their plans restore them."""
 
 
 def draw_rewriters(case: Case, job: Job, pieces: list[Piece]) -> list[tuple[str, ...]]:
@@ -375,7 +378,7 @@ def run_case(case: Case, job: Job) -> list[dict[str, Any]]:
         row: dict[str, Any] = {"operator": operator, "id": case.id, "language": case.language}
         vault: Any = None
         try:
-            plan, vault = _anonymise_through_vault(case, operator, job.vault)
+            plan, vault = _get_plan_and_vault(case, operator, job.vault)
             row["encoded"] = "complete" if is_complete(case, plan) else "incomplete"
         except Exception as error:
             out.append({**row, "encoded": type(error).__name__, "rewriter": "none"})
@@ -391,7 +394,7 @@ def run_case(case: Case, job: Job) -> list[dict[str, Any]]:
             one = {**row, "rewriter": names[0] if len(names) == 1 else TWO, "names": names, "tally": tally}
             out.append(one)
             try:
-                result = restore(text, **({"vault": vault, "scope": "round trip"} if vault else {"plan": plan}))
+                result = restore(text, **({"vault": vault, "scope": SCOPE} if vault else {"plan": plan}))
             except Exception as error:
                 tally.failed, one["class"] = 1, type(error).__name__
                 continue
@@ -412,21 +415,33 @@ def run_case(case: Case, job: Job) -> list[dict[str, Any]]:
                     for p, o in zip(mentions, found or [WRONG] * len(mentions), strict=True)
                     if o >= LEFT
                 ]
-        if vault is not None:
-            vault.close()
     return out
 
 
-def _anonymise_through_vault(case: Case, operator: str, through_vault: bool) -> tuple[Plan, Any]:
-    if not through_vault:
-        return anonymise_case(case, operator), None
+def build_vaults(cases: Sequence[Case], operators: Sequence[str], folder: Path) -> None:
+    """Write a vault of all texts for each operator; a text that fails is left out."""
     from allonym.vault import Vault
 
-    with tempfile.TemporaryDirectory() as folder:
-        vault = Vault.create(Path(folder) / "vault.sqlite", KEY)
-        with vault.book("round trip") as book:
-            plan = anonymise_case(case, operator, book)
-    return plan, vault
+    for operator in operators:
+        with Vault.create(folder / f"{operator}.vault", KEY) as vault:
+            for case in cases:
+                with suppress(allonym.AllonymError), vault.book(SCOPE) as book:
+                    plan = anonymise_case(case, operator, book)
+                    book.keep_plan(case.id, plan, apply_edits(case.text, plan.edits))
+
+
+@lru_cache(maxsize=8)
+def _open_vault(path: str) -> Any:
+    from allonym.vault import Vault
+
+    return Vault.open(path, KEY)
+
+
+def _get_plan_and_vault(case: Case, operator: str, folder: str) -> tuple[Plan, Any]:
+    if not folder:
+        return anonymise_case(case, operator), None
+    vault = _open_vault(f"{folder}/{operator}.vault")
+    return vault.plans(SCOPE, case.id)[-1].plan, vault
 
 
 # The tables.
@@ -449,7 +464,6 @@ def main() -> None:
     pool = HELD_OUT if args.held_out else {**REWRITERS, **FURTHER}
     chosen = tuple(pool) if args.rewriters == "all" else tuple(n.replace(";", ",") for n in args.rewriters.split(","))
     known = [o for o in args.operators.split(",") if o in registry.operators.names()]
-    job = Job(tuple(known), chosen, args.seed, args.each, args.held_out, args.vault)
     if args.cache is not None and args.cache.exists():
         texts = read_cache(args.cache)[: args.n]
     else:
@@ -457,7 +471,10 @@ def main() -> None:
         if args.cache is not None:
             write_cache(args.cache, texts)
     rows: list[dict[str, Any]] = []
-    with ProcessPoolExecutor(args.workers) as workers:
+    with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(args.workers) as workers:
+        if args.vault:
+            build_vaults(texts, known, Path(folder))
+        job = Job(tuple(known), chosen, args.seed, args.each, args.held_out, folder if args.vault else "")
         for found in workers.map(partial(run_case, job=job), texts, chunksize=50):
             rows += found
     hard = {c.id: list_strata(c) for c in texts}

@@ -42,7 +42,7 @@ def case(text: str = TEXT, *marked: tuple[str, str]) -> Case:
 
 
 def job(*rewriters: str, operators: tuple[str, ...] = ("tag",)) -> Job:
-    return Job(operators, rewriters, 1, True, False, False)
+    return Job(operators, rewriters, 1, True, False)
 
 
 def test_polish_sentences_are_joined_until_there_are_enough_words_and_mentions() -> None:

@@ -26,15 +26,16 @@ _PLAINLY = frozenset({"exact", "markdown", "html", "json", "url", "invisible"})
 """Rules under which all letters are those of the replacement."""
 _SLIGHTLY = _PLAINLY | {"case", "spacing", "hyphenation", "signs", "quotes", "diacritics", "number format"}
 """Rules that leave the words of a telling replacement as they are."""
+_INFLECTED = _SLIGHTLY | {"inflected", "plural", "joined"}
+"""The same for a name of several words."""
 _WORD_BEFORE = re.compile(r"([^\W\d_]+)\.?[ \t\u00a0]+\Z")
 _ARTICLES = frozenset(
-    "the a an my your his her its our their this that these those some any no every each "
-    "das der dem den des ein eine einem einen einer eines kein keine keinem mein meine dein sein ihr unser dieses "
-    "beim zum vom im le la les un une des du mon ma ce cet cette el los las una unos lo il gli uno o os as um uma "
-    "de het een den det ett en et".split()
+    "the a an das der dem den des ein eine einem einen einer les un une el los una lo il gli ett".split()
 )
-"""Words before a noun: a city has none. Where they are prepositions of another language, capitals decide."""
-_PREPOSITIONS = frozenset("de im o a en den la le la des as os du".split())
+_GERMAN = frozenset("das ein kein keinem einem mein meinem dein sein ihr ihrem unser unserem beim zum".split())
+"""Words before a German noun that no name of a city has before it, and that no other language has before one."""
+_LEAST_SEEN, _LEAST_SEEN_IN_VAULT = 1, 4
+"""So many other replacements of a document in any form show it, too."""
 
 
 def is_telling(row: Row) -> bool:
@@ -81,6 +82,7 @@ class Evidence:
         self._shown = set(present)
         self._is_given = is_given
         self._whole: set[int] = set()
+        self._seen: dict[str, set[int]] = {}
 
     def add_documents(self, documents: Mapping[str, frozenset[str]]) -> None:
         """Add the documents of further replacements."""
@@ -88,7 +90,9 @@ class Evidence:
 
     def is_shown(self) -> bool:
         """Tell whether the text shows the document that was given, or the document could show nothing."""
-        return bool(self._shown or self._whole) or all(row.is_ordinary or len(row.text) < 2 for row in self._rows)
+        if self._shown or self._whole or any(len(rows) > _LEAST_SEEN for rows in self._seen.values()):
+            return True
+        return all(row.is_ordinary or len(row.text) < 2 for row in self._rows)
 
     def _list_documents(self, row: int) -> frozenset[str]:
         return self._documents.get(self._rows[row].text, frozenset({""}))
@@ -96,14 +100,31 @@ class Evidence:
     def note_matches(self, matches: Iterable[Match]) -> None:
         """Note what the matches show: the documents of whole, telling replacements."""
         for m in matches:
-            if m.row < 0 or not m.is_whole or not m.is_sure:
+            if m.row < 0 or not m.is_sure:
                 continue
+            for document in self._list_documents(m.row):
+                self._seen.setdefault(document, set()).add(m.row)
+            rules = m.rule.split("+")
             is_tag = self._rows[m.row].kind == TAG
-            if not (is_tag or _PLAINLY.issuperset(m.rule.split("+"))):
-                continue
-            self._whole.add(m.row)
-            if is_tag or is_telling(self._rows[m.row]):
+            if m.is_whole and (is_tag or _PLAINLY.issuperset(rules)):
+                self._whole.add(m.row)
+            if is_tag or self._is_telling(m, rules):
                 self._shown |= self._list_documents(m.row)
+
+    def _is_telling(self, m: Match, rules: list[str]) -> bool:
+        """Tell whether a match is so close to a telling replacement that it tells as much."""
+        allowed = _INFLECTED if m.words > 1 else _SLIGHTLY
+        return m.is_whole and allowed.issuperset(rules) and is_telling(self._rows[m.row])
+
+    def _is_document_shown(self, row: int) -> bool:
+        """Tell whether the text shows a document of a replacement by others than this one."""
+        documents = self._list_documents(row)
+        if self._shown & documents:
+            return True
+        if self._is_given and (len(self._rows) == 1 or self._whole - {row}):
+            return True
+        least = _LEAST_SEEN if self._is_given else _LEAST_SEEN_IN_VAULT
+        return any(len(self._seen.get(document, set()) - {row}) >= least for document in documents)
 
     def judge_matches(self, text: str, matches: Iterable[Match]) -> list[Match]:
         """Return the matches, each with its evidence; those that nothing supports are no longer sure, and say why."""
@@ -124,25 +145,25 @@ class Evidence:
         rules = m.rule.split("+")
         if row.kind == TAG:
             return GRAMMAR
-        if m.is_whole and _SLIGHTLY.issuperset(rules) and is_telling(row):
+        if self._is_telling(m, rules):
             return TELLING
         before = _WORD_BEFORE.search(text, max(0, m.start - 20), m.start)
-        word = before[1] if before else ""
-        if m.words == 1 and (row.kind in (LOCATION, PERSON)) and _is_article(word):
+        word = before[1].lower() if before else ""
+        is_shown = self._is_document_shown(m.row)
+        if m.words == 1 and self._is_behind_article(m, word, is_shown):
             return None
         if m.is_whole and _PLAINLY.issuperset(rules):
             if self._is_given:
                 return GIVEN
         elif m.row in self._whole:
             return NAME
-        elif self._is_given and not m.is_whole and word.lower() in TITLES and "typo" not in rules:
+        elif self._is_given and not m.is_whole and word in TITLES and "typo" not in rules:
             return TITLE
-        if self._is_given:
-            has_others = bool(self._whole - {m.row}) or bool(self._shown)
-            return SHOWN if has_others or len(self._rows) == 1 else ""
-        return SHOWN if self._shown & self._list_documents(m.row) else ""
+        return SHOWN if is_shown else ""
 
-
-def _is_article(word: str) -> bool:
-    low = word.lower()
-    return low in _ARTICLES and low not in _PREPOSITIONS
+    def _is_behind_article(self, m: Match, word: str, is_shown: bool) -> bool:
+        """Tell whether the word before a single word shows that it is no name."""
+        kind = self._rows[m.row].kind
+        if kind == LOCATION and word in _GERMAN:
+            return True
+        return word in _ARTICLES and not is_shown and (kind == LOCATION or (kind == PERSON and not m.is_whole))
