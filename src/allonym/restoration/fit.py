@@ -8,6 +8,7 @@ from datetime import date
 from allonym.replace.dates import ReadDate, move_date, read_date
 from allonym.restoration.forms import split_words_and_gaps
 from allonym.restoration.words import Ending, inflect_word
+from allonym.text.fold import fold
 
 _CALLING = frozenset(
     "1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 "
@@ -32,6 +33,24 @@ def get_letter_case(text: str) -> str:
     if all(small) and words[0][0].isupper() and all(w[0].islower() for w in words[1:]):
         return "first"
     return ""
+
+
+def join_words_like(original: str, surface: str) -> str:
+    """Join the words of an original as an identifier joins those of its replacement; empty if it is none.
+
+    >>> join_words_like("Zoë Connor", "emma_tyler"), join_words_like("Zoë Connor", "emmaTyler")
+    ('zoe_connor', 'zoëConnor')
+    """
+    signs = {sign for sign in surface if not sign.isalnum()}
+    words = split_words_and_gaps(original)[1::2]
+    if len(words) < 2 or len(signs) > 1 or not signs <= set("-_."):
+        return ""
+    if surface.islower():
+        return (signs.pop() if signs else "").join(map(fold, words))
+    if surface.isupper() or signs:
+        words = [word.upper() for word in words] if surface.isupper() else words
+        return (signs.pop() if signs else "").join(words)
+    return words[0].lower() + "".join(words[1:]) if surface[0].islower() else ""
 
 
 def match_case(original: str, pattern: str, surface: str) -> str:

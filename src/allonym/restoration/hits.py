@@ -24,6 +24,8 @@ _BEFORE, _AFTER = 300, 40
 _SPACES = r"\s{0,8}"
 _SENTENCE = re.compile(r"[.!?\n]")
 _HEX = frozenset("0123456789ABCDEF")
+_ELEMENT_END = re.compile(r"[\"'”]?\s{0,2}/?[>\])}]")
+_REWRITTEN = frozenset({"typo", "spacing", "hyphenation", "attribute", "zeros"})
 _FAR = 48
 """Number of characters after a tag that may decide about it."""
 
@@ -87,7 +89,7 @@ def describe_shared(form: Form) -> str:
 
 def count_words(reading: Reading) -> int:
     """Return the number of words of the text in a reading."""
-    if reading.rule == "spacing" or reading.rule.startswith("hyphenation"):
+    if reading.rule in ("spacing", "attribute") or reading.rule.startswith("hyphenation"):
         return 2
     return 2 if reading.ending is not None and not (reading.ending.kind or reading.ending.kept_letters) else 1
 
@@ -130,6 +132,8 @@ def fit_original(hit: Hit) -> str:
     if form.kind == ADDRESS:
         letters = [c for c in hit.surface if c.isalpha()]
         return out.upper() if letters and all(c.isupper() for c in letters) and not form.text.isupper() else out
+    if "joined" in hit.rules and (joined := fit.join_words_like(out, hit.surface)):
+        return joined
     if "," in form.text and "," not in hit.surface:
         out = out.replace(", ", " ")
     return fit.match_case(out, form.text, hit.surface)
@@ -153,7 +157,10 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
         scan.mark_if_text_short(end + _FAR)
     if "typo" in rules and not (start > 0 and text[start - 1] in OPENING) and _is_grown_word(form, hit.surface):
         return None
-    if hit.endings[-1] is None:
+    element = _ELEMENT_END.match(text, end) if "attribute" in rules and text[start - 1 : start] in OPENING else None
+    if element is not None:
+        reach: gaps.Reach | None = gaps.Reach(start - 1, element.end())
+    elif hit.endings[-1] is None:
         reach = gaps.find_tag_reach(form, text, start, end, infix)
     else:
         low, stem_end = max(0, start - 2 * gaps.LOOK_ROUND), start + len(stem)
@@ -165,7 +172,7 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
         return None
     hit.start, hit.end, rule = reach
     letters, form_letters = "".join(split_words_and_gaps(stem)[1::2]), "".join(form.words)
-    if letters != form_letters and not {"typo", "spacing", "hyphenation"} & set(rules):
+    if letters != form_letters and not _REWRITTEN & set(rules):
         rules = [*rules, "case" if fold(letters) == fold(form_letters) else "diacritics"]
     if rule:
         rules = [*rules, rule]

@@ -314,6 +314,8 @@ class Index:
             candidates[low[:-1]] = Reading(low[:-1], "plural", Ending("de", "m", 0, "s"))
         if candidates:
             return tuple(candidates.values())
+        if key[0] == "0" and vocabulary.get(bare := key.lstrip("0"), 0) & _ID:
+            return (Reading(bare, "zeros"),)
         if key in vocabulary:
             return (Reading(key, "diacritics"),)
         if key in self._aliases:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,6 +16,8 @@ from allonym.text.placeholders import find_placeholders
 INVENTED = "a placeholder for {label} is none that is known: invented or changed"
 DOUBLED = "a placeholder for {label} stands twice in a row"
 UNCERTAIN = "may be a replacement for {label} in another form, or the text's own word"
+
+_NUMBERED = re.compile(r"[A-Z]{3}.*[0-9]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +60,9 @@ def _find_invented_placeholders(text: str, matches: Sequence[Match]) -> Iterator
     covered = [(m.start, m.end) for m in matches]
     for placeholder in find_placeholders(text):
         start, end = placeholder.start, placeholder.end
-        is_numbered = bool(placeholder.label) and text[start] in OPENING and any(map(str.isdigit, text[start:end]))
+        is_numbered = text[start] in OPENING and _NUMBERED.search(text, start, end) is not None
         if is_numbered and not any(a < end and start < b for a, b in covered):
-            why = INVENTED.format(label=placeholder.label)
+            why = INVENTED.format(label=placeholder.label or "an entity")
             yield Match(start, end, None, "unknown", placeholder.label, why=why, is_sure=False)
 
 

@@ -309,6 +309,11 @@ class Scan:
         readings = self.index.read_word(self.words[word_index])
         for reading in readings:
             yield reading, word_index + 1
+        ahead = word_index + 2
+        if readings and ahead < self.count and self.lows[ahead - 1] == "id" and self.gaps[ahead].strip()[:1] == "=":
+            yield Reading(readings[0].key, "attribute"), ahead  # <PERSON id="2">
+        elif readings and ahead >= self.count and self.text[self.starts[word_index] - 1] in OPENING:
+            self.is_short = True
         apostrophe = bool(readings) and self.gaps[word_index + 1] in ("'", "’", "ʼ")
         if apostrophe and word_index + 1 >= self.count:
             self.is_short = True
