@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from allonym.document import Document
     from allonym.pipeline import Anonymized
 
-EXAMPLES: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "call.txt": ("a call to customer service", ()),
-    "person.txt": ("a description of a person", ()),
-    "reviews.csv": ("reviews in a table", ("customer", "review")),
+EXAMPLES: Mapping[str, str] = {
+    "call.txt": "a call to customer service",
+    "person.txt": "a description of a person",
+    "reviews.csv": "reviews in a table",
 }
-"""File name to a description and the fields that are anonymised; no fields: all text."""
+"""File name to a description."""
 
 CORPUS = "calls.jsonl"
 """Eight invented earnings calls, saved beside the examples, for ``allonym swap``."""
@@ -58,7 +59,7 @@ def demo(
     """
     from importlib.resources import as_file, files
 
-    from allonym.files import read_documents
+    from allonym.files import anonymize_path, read_documents
     from allonym.pipeline import anonymize
     from allonym.policy import Policy
 
@@ -73,24 +74,33 @@ def demo(
         return
     loaded = Policy.load(policy)
     mentions: Counter[str] = Counter()
-    entities: Counter[str] = Counter()
-    for name, (what, fields) in EXAMPLES.items():
-        with as_file(folder.joinpath(name)) as path:
-            pairs = [(d, anonymize(d, loaded, key=_KEY)) for d in read_documents(path, fields=fields)]
-        _print_examples(f"{name}: {what}", pairs)
+    for name, what in EXAMPLES.items():
+        print_heading(f"{name}: {what}")
+        with as_file(folder.joinpath(name)) as path, TemporaryDirectory() as target:
+            if path.suffix == ".csv":
+                safe = Path(target) / name
+                mentions.update(anonymize_path(path, safe, loaded, key=_KEY).labels)
+                _print_rows(*(p.read_text(encoding="utf-8").splitlines() for p in (path, safe)))
+                continue
+            pairs = [(d, anonymize(d, loaded, key=_KEY)) for d in read_documents(path)]
+        _print_examples(pairs)
         for _, result in pairs:
             mentions.update(result.report.labels)
-            entities.update(label for _, label in {(e.entity, e.label) for e in result.plan.edits if e.entity})
     print_heading("replaced")
-    print_table(
-        ["label", "mentions", "referents"],
-        [(label, n, entities[label]) for label, n in sorted(mentions.items(), key=lambda item: (-item[1], item[0]))],
-        right=(1, 2),
-    )
+    print_table(["label", "mentions"], sorted(mentions.items(), key=lambda item: (-item[1], item[0])), right=(1,))
 
 
-def _print_examples(title: str, pairs: list[tuple[Document, Anonymized]]) -> None:
-    print_heading(title)
+def _print_rows(before: list[str], after: list[str]) -> None:
+    """Print the rows of a table that change, each before and after."""
+    for old, new in zip(before, after, strict=True):
+        if old == new:
+            click.echo(f"  {old}")
+        else:
+            click.echo(f"- {click.style(old, fg='red')}\n+ {click.style(new, fg='green')}")
+    click.echo()
+
+
+def _print_examples(pairs: list[tuple[Document, Anonymized]]) -> None:
     if not is_terminal():
         for document, result in pairs:
             for sign, text in (("-", document.text), ("+", result.text)):
