@@ -1,7 +1,12 @@
 import pytest
 
 import allonym
-from allonym.detection.mentions import find_name_repetitions
+from allonym.detection.mentions import (
+    find_capitalised_names,
+    find_initials,
+    find_name_repetitions,
+    is_written_with_care,
+)
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 
@@ -53,3 +58,30 @@ def test_longer_names_are_not_cut():
         "Osman",
         "Osmanson",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "expected"),
+    [
+        ("Dagny Solheim asked. DS to call; DSL is slow.", ["Dagny Solheim"], ["DS"]),
+        ("Cllr Bea Stott spoke. BS to write.", ["Cllr Bea Stott"], ["BS"]),
+        ("Paul Reed spoke. PR is costly. Seconded PR.", ["Paul Reed"], ["PR"]),
+        ("Dagny spoke. DS to call.", ["Dagny"], []),
+    ],
+)
+def test_initials_of_people_who_are_named(text, names, expected):
+    spans = [Span(text.index(n), text.index(n) + len(n), "PERSON", 0.9, "t") for n in names]
+    assert [text[s.start : s.end] for s in find_initials(text, spans, TAXONOMY)] == expected
+
+
+def test_a_capital_within_a_sentence_makes_a_name():
+    text = "Will they? Ask Will first, and Will will mark it. Mark it. I hope Hope comes."
+    assert [text[s.start : s.end] for s in find_capitalised_names(text, [])] == ["Will", "Will", "Hope"]
+
+
+def test_care_shows_in_how_sentences_begin():
+    assert is_written_with_care("It was late. They left. Nobody came. We slept.")
+    assert not is_written_with_care("It was late. they left. nobody came. We slept.")
+    assert not is_written_with_care("It was late. They left.")  # too few to tell
+    talk = "Ada: yes.\nBo: no.\nAda: why.\nBo: so.\n"
+    assert is_written_with_care(talk) and not is_written_with_care(talk, [5, 13, 22, 30])

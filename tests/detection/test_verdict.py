@@ -59,7 +59,7 @@ def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
         ("On the Conners scale he had 9", ("Conners", "PERSON", 0.9), False),
         ("Conners met us", ("Conners", "PERSON", 0.9), True),
         ("Insta: @ada.cooks, phone", ("Insta", "PERSON", 0.9), False),
-        ("Twitter: bad news", ("Twitter", "ORGANIZATION", 0.9), True),
+        ("On Twitter: bad news", ("Twitter", "ORGANIZATION", 0.9), True),
         ("Hospital No: D228817", ("Hospital", "STREET_ADDRESS", 0.3), False),
         ("his d.o.b. 03.05.1948", ("d.o.b.", "PERSON", 0.4), False),
         ("no rule of 50/50 here", ("50/50", "LAW", 0.6), False),

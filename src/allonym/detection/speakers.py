@@ -290,7 +290,8 @@ def _make_name_spans(text: str, place: Interval, score: float, source: str, *, s
         return
     if keep == 1 and shouted and len(words) == 1 and score < 0.75:
         return
-    if source == "speakers:address" and all(word[0].lower() in _PLAIN for word in words[:keep]):
+    is_plain = all(word[0].lower() in _PLAIN for word in words[:keep])
+    if is_plain and (source == "speakers:address" or (source == "speakers:signature" and keep > 1)):
         return
     last = words[keep - 1]
     stop = start + last.end() - (2 if last[0].endswith("'s") else 0)

@@ -23,7 +23,7 @@ from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import is_written_with_care, uses_capitals
 from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.turns import find_field_names
-from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
+from allonym.detection.words import is_calling, read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
@@ -42,7 +42,8 @@ _NEARLY_NONE = 1e-12  # probability
 _KEPT_SHARE = 0.5
 """How likely a label whose findings stay in the text counts, beside labels whose findings are replaced."""
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
-_HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:")  # what begins a paragraph or a turn
+_HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:|[A-Z][A-Z &]{3,}(?:\n|\Z)")  # what begins a paragraph or a turn
+_SENTENCE_END = re.compile(r"[\t;]|[a-z]{5}\. +(?=[A-Z\d])|[.!?] +(?=\d{1,2}\. )|[.!?] \d{1,2}\. +")
 _WRAPPED = 50  # characters that a line has at least which was wrapped
 _LONGEST_LINE = 100  # characters at which text is still wrapped
 _NEXT_WORD = re.compile(r"\S+")
@@ -62,7 +63,7 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
-_ROLES_AND_AGES = ("OCCUPATION", "AGE")
+_AGED = re.compile(r"(?i)\bage[ds]? (?:of )?\Z")
 _LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
 _FAINT = 0.2  # the same of any word in small letters beside one with a capital
 _CERTAIN, _SURE, _LIKELY = 0.9, 0.6, 0.3
@@ -230,10 +231,18 @@ def extract_spans(
         run[:, 1::2] -= _BEGIN
         for a, b, kind in _split_entities(decode_tags(run).tolist()):
             label, words = _choose_label(mass[a:b], labels, kind), slice(first + a, first + b)
-            weighs = label in _CAPITALISED or (is_careful and label in _ROLES_AND_AGES)
+            weighs = label in _CAPITALISED or (is_careful and _is_bare_role_or_age(text, tagged.borders[words], label))
             if not (weighs and _is_ordinary(text, tagged.borders[words], float(sums[words].max()), is_careful)):
                 out += _make_trimmed_spans(text, tagged, first + a, first + b, label, sums, is_careful)
     return out
+
+
+def _is_bare_role_or_age(text: str, borders: Sequence[tuple[int, int]], label: str) -> bool:
+    """Whether a finding is a number that the text does not call an age, or no calling of several words."""
+    (start, _), (last, end) = borders[0], borders[-1]
+    if label == "AGE":
+        return len(borders) == 1 and not _AGED.search(text, max(0, start - 10), start)
+    return label == "OCCUPATION" and not (len(borders) > 1 and is_calling(text[last:end]))
 
 
 def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, is_careful: bool) -> bool:
@@ -291,10 +300,11 @@ def _relate_labels(labels: tuple[str, ...]) -> Any:
 
 
 def _find_entity_breaks(text: str, borders: Sequence[tuple[int, int]], turns: Sequence[int]) -> Any:
-    """Which words begin a paragraph, a turn, a cell, or the line after a short one: no entity continues into them."""
+    """Which words begin a paragraph, turn, cell, sentence, or the line after a short one: no entity goes on there."""
     out = np.zeros(len(borders), bool)
     starts = [a for a, _ in borders]
-    for position in (*_find_entity_line_ends(text), *turns, *(n + 1 for n, c in enumerate(text) if c in "\t;")):
+    sentences = (end.end() for end in _SENTENCE_END.finditer(text))
+    for position in (*_find_entity_line_ends(text), *turns, *sentences):
         word = bisect_left(starts, position)
         if word < len(out):
             out[word] = True

@@ -21,15 +21,16 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from allonym.detection import TAGGER
+from allonym.detection.listed_names import has_listed_name
 from allonym.detection.mentions import is_written_with_care, uses_capitals
-from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.detection.words import is_calling, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
 _NAMES = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 _SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
-_LIKELY, _CERTAIN = 0.3, 0.9
+_LIKELY, _SURE, _CERTAIN = 0.3, 0.65, 0.9
 """Chances by which a word that the text writes in small letters too is a name: within a sentence, and at its start."""
 _DIGITS = read_word_list("digits")
 _PART = 0.5  # weight of a name of several words for the label of each of them
@@ -39,27 +40,38 @@ _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
 _COUNTED = re.compile(
     r"(?i)(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
-    r"|speaker|footpath|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
-    r"(?: (?:\d{1,4}[A-Za-z]?|[A-Z]|[ivx]{1,4}))?"
+    r"|speaker|footpath|dock|band|gate|log|tier|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
-    r" (?:scale|test|score|index|sign|syndrome|disease|criteria|questionnaire|inventory|manoeuvre|reflex|stag(?:e|ing)"
-    r"|classification|procedure|negative|positive)\b"
+    r"(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria|questionnaire"
+    r"|inventory|manoeuvre|reflex|staging|classification|negative|positive)\b"
 )
+_NAMED_TEST = re.compile(r".* (?:Scale|Score|Index|Questionnaire|Inventory|Checklist)(?: \d+)?")
+_GRADE = re.compile(r" ?\([A-E]\*?[,)]")
+_TITLED = re.compile(r"(?:Mrs?|Ms|Dr|Miss|Prof)\.? \Z")
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
 _DEGREE = re.compile(
-    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|PGCE|BTEC|GCSEs?|Matric|Abitur)\b"
+    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
 )
 _ATTRIBUTED = re.compile(
-    r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
-    r"|\bas (?:an? )?|,\s*(?:an? )?|\b(?:and|or) (?:an? )?"
+    r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
+    r"|\b(?:as|former|ex|retired|turned|unemployed|trained|qualified)[ -](?:an? )?|,\s*an? |\b(?:and|or) an? "
     r"|\b(?:occupation|job|profession|position|post|title|trade|career)\b[^\n]{0,4}[: ]\s*)\Z"
 )
+_DETERMINED = re.compile(r"(?i)\b(?:the|our|this|that|its|your|their|my|each|any|said|an?) \Z")
+_BODIES = read_word_list("bodies")
+_OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
+_TOOLS = re.compile(
+    r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
+    r"[ \t]*(?::|\n)[^\n]*\Z"
+)
+_AND = re.compile(r"(?:,|,? (?:and|or)) (?:an? )?")
+_INTERJECTIONS = read_word_list("interjections")
 _UNITS = read_word_list("unit_words")
 _FIELDS_OF_STUDY = read_word_list("specialities")
-_CALLINGS = read_word_list("callings")
 _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?[\d+]")
 _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
@@ -67,12 +79,9 @@ _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_n
 _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
-_CALLED = re.compile(
-    r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
-)
 _DEPARTMENTS = read_word_list("departments")
-_COMMON = _CALLINGS | read_word_list("roles")
-_SMALL = frozenset({"of", "and", "the", "&", "for", "in", "to"})
+_COMMON = read_word_list("callings") | read_word_list("roles")
+_SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 
 
 def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
@@ -89,7 +98,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in findings:
-        if not _rests_on_chance(span) or span.end + 1 in starts or span.start - 1 in ends:
+        is_beside = span.end + 1 in starts or span.start - 1 in ends
+        if not _rests_on_chance(span) or (is_beside and not _DEGREE.match(text, span.start, span.end)):
             selected.append(span)
             continue
         start, end = _adjust_borders(text, span, is_interview)
@@ -144,7 +154,16 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
-    if _COUNTED.fullmatch(surface) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
+    if span.label == "AGE" and _OF_THING.match(text, end):
+        return True
+    if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
+        return True
+    is_heading = text[start - 1 : start] in ("", "\n") and text[end : end + 1] in ("", "\n", ":")
+    if is_heading and all(word in _FIELDS or word in _UNITS for word in find_words(surface.lower())):
+        return True
+    if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
+        return True
+    if _COUNTED.fullmatch(surface.strip("#*. ")) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
         return True
     if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
         return True
@@ -161,9 +180,13 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "OCCUPATION" and surface.islower():
         head = words[-1].strip(".,;:").rpartition("-")[2]
-        return not _CALLED.search(head) and head.removesuffix("s") not in _CALLINGS and head not in _CALLINGS
-    is_eponym = len(words) == 1 and span.label in ("PERSON", "ORGANIZATION", "PRODUCT") and _TEST.match(text, end)
-    return bool(is_eponym) and text[max(0, start - 4) : start].lower().endswith(("the ", "on "))
+        return not is_calling(head)
+    if _GRADE.match(text, end) or _GRADE.match(text, end - 4):
+        return True
+    if span.label not in ("PERSON", "ORGANIZATION", "PRODUCT"):
+        return False
+    is_eponym = len(words) == 1 and _TEST.match(text, end) and not _TITLED.search(text, max(0, start - 6), start)
+    return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
 
 
 def _names_number(text: str, start: int, end: int) -> bool:
@@ -181,38 +204,67 @@ def _names_number(text: str, start: int, end: int) -> bool:
 
 def _drop_ordinary_words(text: str, findings: list[Span], is_careful: bool) -> list[Span]:
     """The findings without surfaces that are ordinary words of this text, judged by all of their mentions together."""
-    if not uses_capitals(text):
-        return findings
+    has_capitals = uses_capitals(text)
     covered = bytearray(len(text))
     for span in findings:
         covered[span.start : span.end] = b"\1" * (span.end - span.start)
-    small = {m[0] for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()]}
+    small = {m[0] for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()]} | _INTERJECTIONS
+    meant = _find_attributed_occupations(text, findings)
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:
-        mentions[text[span.start : span.end].casefold(), _is_calling(text, span, is_careful)].append(span)
+        mentions[text[span.start : span.end].casefold(), _is_common_calling(text, span, is_careful)].append(span)
     dropped: set[Span] = set()
-    for (surface, is_calling), spans in mentions.items():
+    for (surface, is_common_calling), spans in mentions.items():
         words = find_words(surface)
-        if is_calling:
-            is_meant = any(_ATTRIBUTED.search(text, max(0, s.start - 60), s.start) for s in spans)
-            dropped.update(() if is_meant or len(words) > 1 else spans)
+        if is_common_calling:
+            dropped.update(() if len(words) > 1 or not meant.isdisjoint(spans) else spans)
+        if is_common_calling or not has_capitals:
             continue
         opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
-        is_opening = len(words) == 1 and opens and not is_shouted and words[0] in read_ordinary_words()
+        is_opening_word = len(words) == 1 and words[0].isalpha() and opens and not is_shouted
+        is_opening = is_opening_word and words[0] in read_ordinary_words()
         is_ordinary = is_opening or (words and all(word in small or word in _SMALL for word in words))
         chance = max(span.score for span in spans)
+        is_abbreviation = is_shouted and surface.isalpha() and all(s.label in _SOFT for s in spans)
+        is_guess = is_opening_word and chance < _LIKELY and not has_listed_name(words)
+        is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
+        is_heading = (
+            is_shouted and chance < _SURE and all(word in _UNITS or word in read_ordinary_words() for word in words)
+        )
+        if is_careful and (is_guess or is_heading or is_term or (is_abbreviation and chance < _LIKELY)):
+            dropped.update(spans)
         if is_ordinary and not _DIGITS.issuperset(words) and chance < (_CERTAIN if opens else _LIKELY):
             dropped.update(spans)
     return [span for span in findings if span not in dropped]
 
 
-def _is_calling(text: str, span: Span, is_careful: bool) -> bool:
+def _is_defined_term(text: str, word: str, spans: Sequence[Span]) -> bool:
+    """Whether all mentions have an article and name a body, a party or a thing: "the Committee", "our Nation"."""
+    is_general = word in _BODIES or word in _UNITS or word in _FIELDS or word in read_ordinary_words()
+    return is_general and all(_DETERMINED.search(text, max(0, s.start - 8), s.start) for s in spans)
+
+
+def _find_attributed_occupations(text: str, findings: Sequence[Span]) -> set[Span]:
+    """The occupations that the text says somebody has: "he is a cook", and in a list, "... and gardener"."""
+    out: set[Span] = set()
+    end = -1
+    for span in sorted(s for s in findings if s.label == "OCCUPATION"):
+        continues = end >= 0 and _AND.fullmatch(text, end, span.start)
+        end = -1
+        if continues or _ATTRIBUTED.search(text, max(0, span.start - 60), span.start):
+            out.add(span)
+            end = span.end
+    return out
+
+
+def _is_common_calling(text: str, span: Span, is_careful: bool) -> bool:
     """Whether a finding is an occupation as anybody may have it, or the heading "REFEREES"."""
     if span.label != "OCCUPATION":
         return False
     surface = text[span.start : span.end]
-    forms = {surface.lower(), surface.lower().removesuffix("s")}
+    word = surface.lower().removesuffix("'s").removesuffix("’s")
+    forms = {word, word.removesuffix("s")}
     is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
     is_known = not forms.isdisjoint(_COMMON) or (is_careful and not forms.isdisjoint(read_ordinary_words()))
     return is_known or (is_alone and surface.isupper())

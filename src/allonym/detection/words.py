@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from importlib.resources import files
@@ -23,6 +24,17 @@ def read_ordinary_words() -> frozenset[str]:
     """The words of ``ordinary.txt``, in lower case: they name nobody, unless they stand in a name of several words."""
     lines = files("allonym.detection").joinpath("ordinary.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
+
+
+_CALLED = re.compile(
+    r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
+)
+
+
+def is_calling(word: str) -> bool:
+    """Whether a word in small letters, singular or plural, may say what somebody does: "baker", "nurses"."""
+    callings = read_word_list("callings")
+    return bool(_CALLED.search(word)) or word in callings or word.removesuffix("s") in callings
 
 
 @cache
