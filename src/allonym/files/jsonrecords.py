@@ -64,10 +64,7 @@ def make_record_draft(
     order, after, turns = (
         ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
     )
-    parts = [
-        ("" if roles[chosen[i]] else _find_field_name(chosen[i]), chosen[i].text, end)
-        for i, end in zip(order, after, strict=True)
-    ]
+    parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
     document = join_fields(
         find_record_id(record.items()), parts, collect_metadata(record) if job.policy.metadata else {}
     )

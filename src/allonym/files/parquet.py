@@ -181,7 +181,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
                 role = PROSE
             (tally.left if name is None or role == KEPT else tally.treated)[name or format_masked_keys(path)] += 1
             if name is not None:
-                texts.append(("" if role else path[-1], text, "\n"))
+                texts.append((path[-1], text, "\n"))
                 roles.append(role)
             return text
 

@@ -306,7 +306,7 @@ def _choose_cells(row: Sequence[Cell], head: _Head, job: Job, tally: Tally) -> I
         else:
             role = PROSE
         (tally.left if column.role == KEPT else tally.treated)[column.name or "further cells"] += 1
-        yield i, name if role == PROSE else "", role
+        yield i, name, role
 
 
 def _read_row_metadata(row: Sequence[str], columns: tuple[str, ...]) -> dict[str, object]:

@@ -82,8 +82,8 @@ def _list_rich_text_slots(part: Part, parent: Any, place: CellPlace) -> Iterator
 
 
 def _make_gap(place: CellPlace, text: str) -> str:
-    """Return what stands before a cell's text: prose is read after the name of its column."""
-    return "\n" + (format_lead_in(place.name, text) if place.role == PROSE else "")
+    """Return what stands before a cell's text: the name of its column."""
+    return "\n" + format_lead_in(place.name, text)
 
 
 def _make_date_finder(package: Package) -> ShowDate:
