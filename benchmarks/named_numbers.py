@@ -3,8 +3,12 @@
 usage: python benchmarks/named_numbers.py [FILE] [--policy default] [--show]
 
 FILE is JSONL, by default tests/cases/numbers.jsonl: two hundred invented citations, letters, forms, tickets, chats and
-turns of calls, marked before anything was run on them. A row has a kind, a text, and one or two marks: words that
-occur once in the text, and the labels that are right for them. An ancestor or a descendant of a right label is right.
+turns of calls, marked before anything was run on them. tests/cases/numbers_documents.jsonl has twelve texts in each of
+fifteen kinds of document. When they were new, the grammar that knew the first set found 78 % of the marks in the first
+eight of each kind with the right label, and then 70 % in the last four; since then they too are known.
+
+A row has a kind, a text, and marks: words that occur once in the text, and the labels that are right for them. An
+ancestor or a descendant of a right label is right.
 
 covered  share of the marks whose letters and digits are all covered
 family   share of the marks whose letters and digits are all covered with labels of a right label's family, such as
@@ -30,6 +34,7 @@ from allonym.labels import TAXONOMY
 from allonym.policy import Policy
 
 TEXTS = Path(__file__).resolve().parent.parent / "tests" / "cases" / "numbers.jsonl"
+DOCUMENTS = TEXTS.with_name("numbers_documents.jsonl")
 
 
 @dataclass(frozen=True, slots=True)

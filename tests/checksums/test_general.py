@@ -100,7 +100,10 @@ REFUSED = {
     "south_african_telephone": ["083 418 2290", "+27 83 418 2290", "021 418 229", "21 418 2290"],
     "member_id": ["40118265", "required", "KW-41", "K" + "1" * 20],
     "named_code": ["2020-21", "12/31", "A1", "1999"],
-    "street_name": ["2005 the Court", "1998 Supreme Court", "886, 102 S. Ct", "8 U. St."],
+    "street_name": [
+        *("2005 the Court", "7 This Court", "1 But the Court", "2010, the Bankruptcy Court", "1998 Supreme Court"),
+        *("886, 102 S. Ct", "8 U. St."),
+    ],
     "turkish_phone": ["0732 555 01 23", "532 555 01 2"],
     "has_digit": ["ABC", "2019", "a1"],
     "login_name": ["required", "ab"],

@@ -326,11 +326,11 @@ def street_name(text: str) -> bool:
     return bool(names) or "The" in words
 
 
-_ARTICLES = frozenset("the a an of de la del".split())
+_ARTICLES = frozenset("the a an of de la del this that these every each and but in on at by before see clerk".split())
 _COURTS = frozenset(
     "supreme constitutional district high appeal appeals federal circuit county crown national regional administrative "
     "european international grand criminal civil family labour commercial tax magistrates superior municipal "
-    "first".split()
+    "bankruptcy first".split()
 )
 
 

@@ -64,12 +64,13 @@ def _join_words(name: str) -> str:
 _FILLER = rf"(?:{_join_words('number_fillers').replace('_', ' ')})\b"
 _SIGNS = r"[ \t]*(?:[_.…]{2,}[ \t]*|[:=,(\[|>\"“‘'\-–—_][ \t]*){0,3}"
 _LINK = re.compile(
-    rf"(?:['’]s\b)?(?:[ \t]*\([A-Za-z /.]{{1,24}}\))?{_SIGNS}(?:\n[ \t]*)?#?(?:{_FILLER}[ \t,.:;=…\"“‘'(#]*){{0,4}}",
+    rf"(?:['’]s\b)?(?:[ \t]*\([A-Za-z /.]{{1,24}}\))?{_SIGNS}(?:\n[ \t]*){{0,2}}#?"
+    rf"(?:{_FILLER}[ \t,.:;=…\"“‘'(#]*){{0,4}}",
     re.IGNORECASE,
 )
 _ANSWER = re.compile(rf"[\"“]?(?:{_FILLER}[ \t,.:;=…\"“‘'(#]*){{0,5}}#?", re.IGNORECASE)
 _CLAUSE = re.compile(
-    r"(?:\b(?:is|was|are|were|as|under|with|reads|says|number|no)\b|[:,(–—])[ \t]*[\"“‘'(#]?"
+    r"(?:\b(?:is|was|are|were|as|under|with|reads|says|like|number|no|['’]s)\b|[:,(–—])[ \t]*[\"“‘'(#]?"
     rf"(?:{_FILLER}[ \t,:=\"“‘'(#]*){{0,3}}",
     re.IGNORECASE,
 )
@@ -94,7 +95,7 @@ _BACK = re.compile(
     re.IGNORECASE,
 )
 _WORD_BEFORE = re.compile(r"([^\W\d_][\w'’\-]*)[ \n]$")
-_FUNCTION = read_word_list("function_words")
+_BEFORE_CODE = read_word_list("function_words") | {"", "digit"}
 
 
 def has_cue(text: str, start: int, reach: int = REACH) -> bool:
@@ -152,9 +153,10 @@ def _read_code_beside(text: str, call: Call) -> Code | None:
     first = text[start : start + 1]
     is_sign = start > call.end and (first.isdigit() or first.isupper() or first == "#")
     code = read_code(text, start) if is_sign and call.gap < LONGEST else None
-    if code is None or code.is_spoken or text[code.start : code.end].isdigit():
+    if code is None or code.is_spoken:
         return None
-    return code if code.is_strict(text) else None
+    is_whole = text[code.start : code.end].isdigit() and code.is_plain(text)
+    return code if is_whole or code.is_strict(text) else None
 
 
 def read_code_after_clause(text: str, start: int, is_attached: bool, least: int = 0) -> Code | None:
@@ -189,10 +191,13 @@ def _find_answers(text: str, call: Call) -> Iterator[tuple[int, int]]:
 def read_code_of_answer(text: str, call: Call, is_attached: bool) -> Code | None:
     """The code that begins one of the next sentences, after a question or a request for it, or after "It is"."""
     for position, start in _find_answers(text, call):
+        is_question = "?" in text[call.end : position]
         code = read_code(text, start)
         if code is None:
+            code = read_code_after_clause(text, position, False) if is_question else None
+            if code is not None and (is_attached or code.is_spoken):
+                return code
             continue
-        is_question = "?" in text[call.end : position]
         if is_question and is_attached and code.is_said(text):
             return code
         asks = is_question or _ASKS.search(text, max(0, call.start - 60), position)
@@ -218,10 +223,11 @@ def _read_code_before(text: str, call: Call) -> Code | None:
 
 def read_short_code(text: str, call: Call) -> Place | None:
     """A code of three digits at least that opens something; "the code" by itself needs "is" or a question."""
-    if not has_cue(text, call.end) or (call.is_bare and find_word_before(text, call.start) not in _FUNCTION | {""}):
+    if not has_cue(text, call.end) or (call.is_bare and find_word_before(text, call.start) not in _BEFORE_CODE):
         return None
     code, link = read_direct_code(text, call.end)
-    if code is not None and code.digits >= 3 and (not call.is_bare or _COPULA.search(link)):
+    is_sure = not call.is_bare or _COPULA.search(link) or (code is not None and code.letters and code.is_strict(text))
+    if code is not None and code.digits >= 3 and is_sure:
         return code.start, code.end
     code = read_code_after_clause(text, call.end, True, 4) or read_code_of_answer(text, call, True)
     if code is None and not call.is_bare:
@@ -230,22 +236,26 @@ def read_short_code(text: str, call: Call) -> Place | None:
 
 
 _PASSWORD_LINK = re.compile(
-    r"[\"'”]?(?: (?:for|to|on|of) (?:(?:the|my|your|this|our|his|her) )?[a-z\-]{1,30})?"
+    r"[\"'”]?(?: (?:for|to|on|of)(?: [a-z\-]{1,20}){1,4}?)?"
     r"(?:[ \t]*(?P<sign>[:=]|=>|->)[ \t]*"
     r"|(?P<is>\s+(?:is|was|to|set to|changed to|reset to|now|lautet|ist|still|currently|will be|should be)\b"
     r"(?:[ \t]+(?:is|was|to|set to|changed to|now|still|currently|just|:))*:?[ \t]+|['’]s[ \t]+)"
-    r"|[ \t]*,[ \t]*|[ \t]+)",
+    r")",
     re.IGNORECASE,
 )
+_PASSWORD_BESIDE = re.compile(r"[\"'”]?(?:[ \t]*,[ \t]*|[ \t]+)")
 
 
 def read_secret_word(text: str, call: Call) -> Place | None:
     """A password or pass phrase; a name that needs a number word needs ``:`` or ``=`` here."""
     link = _PASSWORD_LINK.match(text, call.end)
-    if link is None or (call.is_bare and not link["sign"]):
+    if call.is_bare and (link is None or not link["sign"]):
         return None
-    kind: Literal["sign", "is", ""] = "sign" if link["sign"] else "is" if link["is"] else ""
-    place = read_password(text, link.end(), kind) or (read_phrase(text, link.end()) if kind == "is" else None)
+    place = None
+    if link is not None:
+        place = read_password(text, link.end(), "sign" if link["sign"] else "is")
+        place = place or (read_phrase(text, link.end()) if link["is"] else None)
+    place = place or read_password(text, _skip(_PASSWORD_BESIDE, text, call.end), "")
     answers = (read_password(text, start, "") for _, start in _find_answers(text, call))
     return place or next((answer for answer in answers if answer), None)
 

@@ -70,7 +70,9 @@ _LOOSE_WORD = re.compile(_LOOSE, re.IGNORECASE)
 _PARTS = re.compile(rf"(.+?)(?:({_ATTACHED}{{1,3}})|{_CODE_BESIDE})", re.IGNORECASE | re.DOTALL)
 _ASKED = re.compile(r"[^.?!\n\d]{0,50}\b([a-z]+)[^.?!\n\d]{0,12}\?", re.IGNORECASE)
 _COURT_FORM = re.compile(r"\d{1,2}[-–]\d{2,6}|\d{2,6}/\d{2,4}")
-_AND = re.compile(r"(?:,? (?:and|or|&) |, ?| / )(?:nos?\. ?|#)?", re.IGNORECASE)
+_AND = re.compile(
+    r"(?:,? (?:and|or|&) (?:the (?:new|other|second|old)(?: one)? (?:is |as )?)?|, ?| / )(?:nos?\. ?|#)?", re.IGNORECASE
+)
 _NO_NOUN = read_word_list("function_words") | frozenset(
     "bearing called given got gave numbered per quote quoting said see under vide with".split()
 )

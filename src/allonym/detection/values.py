@@ -43,7 +43,7 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _YEARS = re.compile(r"(?:19|20)\d{2}[\-–/](?:19|20)?\d{2}")
 _SUM = re.compile(r" ?[=*+×÷]")
 _WORDY = re.compile(r"(?:^|[\-/_.:])[a-z]{4,}(?:[\-/_.:]|$)")
-_MIXED = re.compile(r"[A-Z][a-z][A-Z]")  # as in "2 BvR 1187/20"
+_REGISTER = re.compile(r"[A-Z][A-Za-z]{0,4} \d{1,5}/\d{2}")  # as in "2 BvR 1187/20"
 _CLAUSE_END = re.compile(r"[.,;)]|  |\t|\n|$")
 _NEXT_WORD = re.compile(r" ([a-z]+)")
 _SIZE = re.compile(r"\d+x\d+")
@@ -133,8 +133,9 @@ def _read_token(text: str, position: int, previous: _Token | None) -> _Token | N
     if word in _ALPHABET:
         return _Token(position, end, "letter", 0, 1)
     letters = [part for part in re.split(r"[\-/_.]", chunk) if part]
-    is_written_big = chunk.isupper() or _MIXED.fullmatch(chunk)
-    if is_written_big and all(len(part) <= 5 for part in letters) and chunk not in _NO_PREFIX:
+    is_register = previous is not None and previous.digits and _REGISTER.match(text, position)
+    is_written_big = chunk.isupper() or is_register
+    if is_written_big and all(len(part) <= 6 for part in letters) and chunk not in _NO_PREFIX:
         return _Token(position, end, "letter" if len(chunk) == 1 else "prefix", 0, sum(map(len, letters)))
     return None
 
@@ -210,8 +211,10 @@ def _may_continue(text: str, tokens: list[_Token], token: _Token) -> bool:
         if len(tokens) > 1 or before.isdigit() or (previous.digits < 5 and previous.letters > 0):
             return True
         return not previous.letters and len(surface) >= 4 and surface.isdigit() and not surface.startswith(("19", "20"))
+    if token.kind == "prefix":
+        return len(tokens) == 1 and previous.digits < 4 and not previous.letters
     if previous.kind == "digit" and len(tokens) == 1:
-        return token.kind == "prefix"
+        return False
     if token.kind == "letter":
         return len(tokens) > 2 and previous.kind == "group"
     if token.kind == "digit" and len(tokens) > 1 and previous.kind in ("group", "digit"):
@@ -238,7 +241,8 @@ _YEAR = (
 _DAY = rf"(?:(?:the )?(?:\d{{1,2}}(?:st|nd|rd|th)?|{_RANK})|{_SMALL}|(?:twenty|thirty)[ \-]{_UNITS})"
 _TAIL = rf"(?:(?:,? (?:uh|um|er|of))*,? {_YEAR})?"
 _BIRTH_DATE = re.compile(
-    r"(?:the )?((?:\d{1,2}[./\- ]\d{1,2}[./\- ](?:\d{4}|\d{2})|(?:19|20)\d{2}[./\- ]\d{1,2}[./\- ]\d{1,2}"
+    r"(?:the )?((?:\d{1,2}(?: ?[./\-] ?| )\d{1,2}(?: ?[./\-] ?| )(?:\d{4}|\d{2})"
+    r"|(?:19|20)\d{2}[./\- ]\d{1,2}[./\- ]\d{1,2}"
     rf"|{_DAY}(?: day)?(?: of|,)? ?(?:{_MONTH}|(?:the )?{_RANK}){_TAIL}"
     rf"|{_MONTH},? (?:the )?{_DAY}{_TAIL}|{_MONTH},? (?:19|20)\d{{2}}"
     rf"|{_SMALL},? (?:{_SMALL}|(?:twenty|thirty)(?:[ \-]{_UNITS})?),? {_YEAR}"
