@@ -299,6 +299,15 @@ def test_a_month_that_is_a_given_name_is_one():
     assert "April" not in allonym.anonymize("It was in April.").text
 
 
+def test_what_a_family_owns_is_no_part_of_its_name():
+    """The name alone is covered, also where the policy keeps what the tagger took the whole for."""
+    text = "The Fenwicks' router was broken. Mr. Fenwick called; his wife Ines said the cat did it."
+    for policy in ("default", "chat"):
+        result = allonym.anonymize(text, policy)
+        assert "Fenwick" not in result.text
+        assert result.text.partition("' router was broken.")[1], policy
+
+
 def test_the_plural_of_a_family_name_is_a_family():
     made = allonym.anonymize("Anna Kowalczyk is here. What do the Kowalczyks do at the weekend?")
     assert "ORGANIZATION" not in made.text and "Kowalczyk" not in made.text

@@ -55,6 +55,8 @@ MONTHS_AS_NAMES = frozenset("April May June August January Avril Juni".split())
 _LONGEST_MONTH = 9
 _FUNCTION = read_word_list("function_words")
 _LINE = re.compile(r"[^\n]+")
+_FAMILY = re.compile(r"(?:[Tt]he )?([^\W\d_][\w\-]+)(?:['’]s?(?: [a-z][\w\-]*)+|['’])?")
+"""A family's name, alone or with what it owns: "Millers", "the Millers' router"."""
 _NEVER = 2.0  # a score that no finding reaches
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
@@ -200,7 +202,8 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     if names := [span for span in findings if span.source in (TAGGER, COLUMN)]:
         findings += find_repeated_names(text, names, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
-        findings += find_name_repetitions(text, findings, policy.taxonomy)
+        replaced = [span for span in findings if policy.rule(span.label).operator != "keep"]
+        findings += find_name_repetitions(text, replaced, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings and KEPT not in document.roles:  # capitals in tables are no evidence
         more = find_initials(text, findings, policy.taxonomy)
         if is_written_with_care(text, [turn.start for turn in document.turns]):
@@ -295,15 +298,23 @@ def _drop_months_in_names(text: str, others: list[Span], tagged: Iterable[Span])
 
 
 def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
-    """Relabel "Millers" as people where the tagger saw an organization and a person of the text is called Miller."""
-    organizations = (s for s in findings if s.source == TAGGER and s.label == "ORGANIZATION" and len(s) > 4)
-    plurals = {s: text[s.start : s.end] for s in organizations if text[s.end - 1] == "s"}
-    if not plurals:
+    """Make people of "Millers" and of "Millers' router" where a person of the text is called Miller.
+
+    The tagger took the one for an organization, the other for a thing; of this, the name alone is found.
+    """
+    others = [s for s in findings if s.source == TAGGER and len(s) > 4 and not s.label.startswith("PERSON")]
+    heads = {s: head for s in others if (head := _FAMILY.fullmatch(text, s.start, s.end))}
+    if not heads:
         return findings
     people = (text[s.start : s.end].split() for s in findings if s.label.startswith("PERSON"))
     names = {words[-1] for words in people if words}
-    wrong = {s for s, surface in plurals.items() if surface[:-1] in names or surface.removesuffix("es") in names}
-    return [replace(span, label="PERSON") if span in wrong else span for span in findings]
+    families = {
+        span: replace(span, start=head.start(1), end=head.end(1), label="PERSON")
+        for span, head in heads.items()
+        if (head.end(1) < span.end or (span.label == "ORGANIZATION" and head[1][-1] == "s"))
+        and names & {head[1], head[1].removesuffix("s"), head[1].removesuffix("es")}
+    }
+    return [families.get(span, span) for span in findings]
 
 
 @lru_cache(maxsize=64)
