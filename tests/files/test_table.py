@@ -235,3 +235,19 @@ def test_a_policy_decides_about_columns(run, policy):
     # A column that the user keeps still loses what a rule finds in it.
     assert out == b"code,mail,n\n[GENERIC_ID_1],[EMAIL_ADDRESS_1],5\n[GENERIC_ID_2],b,6\n"
     assert report.exceptions == 1 and set(report.left) == {"mail"}
+
+
+@pytest.mark.parametrize(
+    ("column", "cells", "kept"),
+    [
+        ("x", ["5952086565", "4412086566", "7712086567"], False),  # long numbers of one length are codes
+        ("x", ["1700000000", "1700000360", "1710000000"], True),  # but seconds since 1970 are not
+        ("x", ["5952086565", "12", "77120"], True),
+        ("pos", ["GK", "DF", "MF"] * 3, True),
+        ("Bemerkung", ["n/a", "-", "k.A."], True),
+    ],
+)
+def test_numbers_and_abbreviations_stay_and_codes_do_not(run, column, cells, kept):
+    data = "n;" + column + "\n" + "".join(f"1;{cell}\n" for cell in cells)
+    out = run("a.csv", data.encode(), Policy.load("default"))[0].decode()
+    assert (out == data) is kept and (kept or not any(cell in out for cell in cells))

@@ -33,7 +33,9 @@ _SOME = 0.34  # share of them that a column of plain categories may have
 _NEARLY_ALL = 0.9  # share of people's names in a column that is called like one of categories
 _WHOLE = 0.9  # share of the letters and digits of a value that a finding of it covers
 _LIKE = 0.8  # share of dates or numbers by which a column is one of them
+_LEAST_CODE = 8  # digits
 _CATEGORIES = 50
+_LONGEST_ABBREVIATION = 3
 _SHORT, _FEW_WORDS = 60, 6  # characters and words of a category or a name
 
 _AMOUNT = r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+|\d+)(?:[.,]\d+)?|[.,]\d+"
@@ -86,10 +88,10 @@ class Column:
     def get_cell_role(self, value: str) -> str:
         """Return the role of one cell: that of its column, or prose where it does not look like the others."""
         value = value.strip()
+        if is_missing(value) and self.name:
+            return KEPT
         if self.role == PROSE:
             return PROSE
-        if is_missing(value):
-            return KEPT
         if self.role != KEPT:
             is_date = self.role.startswith("DATE")
             return PROSE if is_date and len(value) > _SHORT and not _DATE.fullmatch(value) else self.role
@@ -234,6 +236,8 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
         is_direct = bool(label) and policy.taxonomy.get(label).kind == "direct"
         if label and share >= _MOST and (is_direct or policy.taxonomy.within(label, "POSTAL_CODE")):
             return label, f"{_format_share(share)} of the sample is {label}", None
+        if _are_long_codes(values):
+            return _choose_label("GENERIC_ID", policy), f"numbers of {len(values[0])} digits each", None
         return KEPT, "numbers", None
     label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
     if label and share >= _MOST:
@@ -244,6 +248,8 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     if repeats:
         sample = [value[:_LONGEST_READ] for value in different]
     labels = _find_labels(name, sample, policy, models=True)
+    if repeats:  # "DF" and "new" may be found, but in a column of few values they are no names
+        labels = [x if _is_like_name(v) else "" for v, x in zip(sample, labels, strict=True)]
     label, share = _choose_common_label(labels, policy)
     if is_short and is_plain:
         # What a column is called goes before what its words look like: Finance is no company, and Open nobody.
@@ -261,6 +267,14 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     elif is_short and repeats and not share:
         return KEPT, f"{len(different)} values that repeat", frozenset(different)
     return PROSE, "text", None
+
+
+def _are_long_codes(values: Sequence[str]) -> bool:
+    """Tell whether numbers are codes by their look: whole, long, of one length, and no seconds since 1970."""
+    length = len(values[0])
+    if length < _LEAST_CODE or not all(v.isdigit() and len(v) == length for v in values):
+        return False
+    return len({*values}) > 1 and not (length in (10, 13, 16, 19) and all(v[0] == "1" for v in values))
 
 
 def _format_share(share: float) -> str:
@@ -303,7 +317,7 @@ def _share(values: Sequence[str], test: object) -> float:
 
 
 def _is_like_name(value: str) -> bool:
-    return " " in value or not value.islower()
+    return " " in value or (not value.islower() and len(value) > _LONGEST_ABBREVIATION)
 
 
 def _find_labels(name: str, sample: Sequence[str], policy: Policy, *, models: bool) -> list[str]:
@@ -394,7 +408,8 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
     from allonym.pipeline import detect
 
     # Where nothing is found in a first row, it makes no difference whether it is data.
-    return all(plain) and not detect("\n".join(filled), policy)
+    unknown = [name for name, is_known in zip(filled, named, strict=True) if not is_known]
+    return not detect("\n".join(unknown), policy)
 
 
 def _differs_in_kind(index: int, name: str, rows: Sequence[Sequence[str]]) -> bool:

@@ -60,7 +60,7 @@ def make_record_draft(
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
     roles = {token: _find_role(token, columns, job) for token in tokens}
-    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], job, tally)]
+    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], columns, job, tally)]
     order, after, turns = (
         ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
     )
@@ -87,7 +87,7 @@ def _find_role(token: Token, columns: Columns, job: Job) -> str:
     return PROSE if role == KEPT and job.fields else role
 
 
-def _choose_and_count_token(token: Token, role: str, job: Job, tally: Tally) -> bool:
+def _choose_and_count_token(token: Token, role: str, columns: Columns, job: Job, tally: Tally) -> bool:
     """Tell whether a token's text is anonymised, and count its field in the tally."""
     if token.kind == "number" and role in (PROSE, KEPT) and not jsontext.is_long_number(token.text):
         return False
@@ -102,7 +102,7 @@ def _choose_and_count_token(token: Token, role: str, job: Job, tally: Tally) -> 
         tally.treated[name] += 1
         return True
     is_left_out = is_record_id(token.path, token.text)
-    counts = tally.left if is_left_out or role == KEPT else tally.treated
+    counts = tally.left if is_left_out or columns.get(token.path, UNKNOWN).role == KEPT else tally.treated
     name = format_masked_keys(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
         counts[name] += 1

@@ -176,10 +176,12 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
             roles: list[str] = roles,
         ) -> str:
             name = _find_field_to_treat(path, text, job)
-            role = decided.get(path, UNKNOWN).get_cell_role(text)
+            column = decided.get(path, UNKNOWN)
+            role = column.get_cell_role(text)
             if role == KEPT and job.fields:
                 role = PROSE
-            (tally.left if name is None or role == KEPT else tally.treated)[name or format_masked_keys(path)] += 1
+            is_left = name is None or (column.role == KEPT and not job.fields)
+            (tally.left if is_left else tally.treated)[name or format_masked_keys(path)] += 1
             if name is not None:
                 texts.append((path[-1], text, "\n"))
                 roles.append(role)

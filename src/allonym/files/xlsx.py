@@ -18,7 +18,7 @@ from allonym.batch import format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL, splice_text
 from allonym.errors import DataError, RefusedContent
 from allonym.files.columns import Column
-from allonym.files.office import Package, Part, TextSlot, get_local_name, parse_office_file
+from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format, Job, read_within_limit
@@ -231,7 +231,7 @@ def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
 
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
-        if element in sheets:
+        if element in sheets and not is_common_office_text(element.get("name")):
             yield part.make_slot(element.get("name"), partial(rename_sheet, element), role=CAPTION)
         elif local == "definedName":
             yield TextSlot(str(element.get("name")), refuse_change, role=TECHNICAL)
