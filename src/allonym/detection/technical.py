@@ -18,7 +18,10 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.resources import files
 
+import re2
+
 from allonym.detection import TAGGER
+from allonym.detection.scan import compile_pattern, encode_text, find_matches
 from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals, subtract_intervals
 from allonym.kb import KnowledgeBase
@@ -37,6 +40,7 @@ _TAG = re.compile(
 _COMMENT = re.compile(r"(?:#|//|/\*|\*|--\s|<!--|;|%|[rRbBuUfF]{0,2}(?:\"\"\"|''')|REM )")
 _BLOCK_MARK = re.compile(r"\"\"\"|'''|(?<!\S)/\*{1,2}(?=\s|\Z)|\*/|<!--|-->")
 _KEY = re.compile(r"(- )?[\"']?[A-Za-z_][\w./ -]{0,40}[\"']?:(?:\s+(\S.*))?\Z")
+_NESTING = re.compile(r":[ \t\r]*\n[ \t]*(?:- |[\"']?[a-z_][\w./-]*[\"']?:)")
 _BEGINS_LOWER = re.compile(r"(- )?[\"']?[a-z_]")
 _SIGNS = re.compile(r"[{}\[\]<>=_\\|&$]|::|\w\(|\(\)|[a-z]\.[a-z]\w*[.(]")
 _LITERAL = re.compile(
@@ -90,6 +94,19 @@ def _compile_lines(name: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
+@cache
+def _compile_line_finder() -> re2._Regexp:
+    """Compile a quick pattern for the lines that may be code: it matches all of them, and a few others.
+
+    It stays within a line, where blanks may follow, and cannot look around.
+    """
+    pattern = f"{_compile_lines('sure').pattern}|{_compile_lines('likely').pattern}"
+    for exact, wider in (("(?<= )", ""), (r"(?!s\))", ""), ("[^", r"[^\n"), (r"\s*", r"[ \t]*"), (r"\s+", r"[ \t]+")):
+        pattern = pattern.replace(exact, wider)
+    pattern = re.sub(r"\$(?=[|)]|\Z)", r"[ \\t\\r]*$", pattern)
+    return compile_pattern(rf"(?m)^[ \t]*(?:{pattern})")
+
+
 @lru_cache(maxsize=16)
 def find_technical_passages(text: str) -> tuple[Interval, ...]:
     """Find the technical passages of a text, sorted and disjoint."""
@@ -121,12 +138,21 @@ def _is_prose(string: str) -> bool:
 
 def _find_blocks(text: str) -> Iterator[Interval]:
     """Find runs of lines that are code, log entries or data."""
+    data = encode_text(text)
+    likely = {groups[0][0] for groups in find_matches(_compile_line_finder(), text, data)}
+    if not likely and not _NESTING.search(text):
+        return
     run = _Run()
     lines = [(m.start(), m.end(), _shorten(m[0].strip())) for m in _LINE.finditer(text)]
     indents = [_measure_indent(text, start, end) for start, end, _ in lines]
     for number, (start, end, line) in enumerate(lines):
-        yield from run.add(start, end, line, indents[number], _opens_nesting(lines, indents, number))
+        strength = 2 if _opens_nesting(lines, indents, number) else _measure_strength(line) if start in likely else 0
+        yield from run.add(start, end, line, indents[number], strength)
     yield from run.close()
+
+
+def _measure_strength(line: str) -> int:
+    return 2 if _compile_lines("sure").match(line) else int(bool(_compile_lines("likely").match(line)))
 
 
 def _shorten(line: str) -> str:
@@ -172,8 +198,8 @@ class _Run:
         self.blanks = 0
         self.block = ""  # the mark that ends the comment or string which is open
 
-    def add(self, start: int, end: int, line: str, indent: int, nested: bool) -> Iterator[Interval]:
-        """Add a line; yield the passage that it ends."""
+    def add(self, start: int, end: int, line: str, indent: int, strength: int) -> Iterator[Interval]:
+        """Add a line that is code for sure (strength 2), likely (1) or not by itself (0); yield the passage it ends."""
         if self.block:
             if self.block in line:
                 self.block = ""
@@ -183,8 +209,6 @@ class _Run:
         if not line:
             self.blanks += 1
             return
-        strength = 2 if nested or _compile_lines("sure").match(line) else 0
-        strength = strength or int(bool(_compile_lines("likely").match(line)))
         is_marked = bool(_SIGNS.search(line))
         is_comment = not strength and bool(_COMMENT.match(line))
         if strength:
