@@ -17,6 +17,9 @@ For each key it counts
 - telephone numbers that are not reserved, of countries that reserve some,
 - genders that contradict the passage.
 
+Beside the passages it gives 300 names, drawn evenly from all origins and genders of the knowledge base, and all its
+companies to the operator, and counts substitutes of the same gender and origin, and those that are a real firm.
+
 The sum of words, tags, years and mismatches is the worst of the keys. ``--show`` prints the cases of a figure,
 ``--texts`` the passages of a kind with originals beside replacements. Prints a table and, last, one line of JSON.
 """
@@ -37,7 +40,7 @@ import phonenumbers
 
 import allonym
 from allonym.detection.words import read_ordinary_words
-from allonym.document import Document
+from allonym.document import Document, Span
 from allonym.kb import KnowledgeBase
 from allonym.kb.base import PLACES
 from allonym.pipeline import replace_found
@@ -279,6 +282,40 @@ def _is_valid(text: str, region: str) -> bool:
         return False
 
 
+def replace_one(text: str, label: str, policy: Policy) -> str:
+    """Return what the policy writes for a text that is one mention."""
+    return replace_found(Document("", text), [Span(0, len(text), label)], policy, key=KEY + b"0").text
+
+
+def measure_names(kb: KnowledgeBase, policy: Policy, count: int = 300) -> dict[str, int]:
+    """Count the names whose substitute is of their gender, or of either, and whose words are both of their origin."""
+    groups = [(o, g) for o in kb.origins() for g in "fm" if min(map(len, _list_pools(kb, o, g))) >= 30]
+    kept = Counter(names=count, gender=0, origin=0)
+    for i in range(count):
+        origin, gender = groups[i % len(groups)]
+        given, family = _list_pools(kb, origin, gender)
+        words = replace_one(
+            f"{given[7919 * i % len(given)]} {family[7907 * i % len(family)]}", "PERSON", policy
+        ).split()
+        first = [fact for fact in kb.name_facts(words[0]) if fact.part == "first"]
+        last = [fact for fact in kb.name_facts(words[-1]) if fact.part == "last"]
+        kept["gender"] += any(fact.gender in (gender, "n") for fact in first)
+        kept["origin"] += all(any(fact.origin == origin for fact in facts) for facts in (first, last))
+    return dict(kept)
+
+
+def _list_pools(kb: KnowledgeBase, origin: str, gender: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return kb.names("first", origin, gender), kb.names("last", origin, gender)
+
+
+def measure_firms(kb: KnowledgeBase, policy: Policy) -> dict[str, int]:
+    """Count the companies of the knowledge base that became another one of it."""
+    names = [item.label for item in kb.pool("company")]
+    news = [replace_one(name, "ORGANIZATION", policy) for name in names]
+    real = sum(_names_known_organization(kb, old, new, _CONTENT[0]) for old, new in zip(names, news, strict=True))
+    return {"firms": len(names), "real": real}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path, nargs="?", default=PASSAGES)
@@ -314,10 +351,24 @@ def main() -> None:
     print(f"{len(rows)} passages, {sum(map(len, found))} findings")
     for figure in FIGURES:
         print(f"{figure:18}" + "".join(f"{row[figure]:6}" for row in figures))
+    names, firms = measure_names(kb, policy), measure_firms(kb, policy)
+    print(f"{names['names']} names: gender kept {names['gender']}, origin kept {names['origin']}")
+    print(f"{firms['firms']} firms: {firms['real']} became another real one")
     worst = max(sum(row[figure] for figure in FIRST_FOUR) for row in figures)
     print(f"{'first four':18}{worst:6} with the worst key")
     print("tags by label:", ", ".join(f"{label} {n / asked.keys:.1f}" for label, n in labels.most_common(12)))
-    print(json.dumps({"benchmark": "pseudonym_passages", "passages": len(rows), "first_four": worst, "keys": figures}))
+    print(
+        json.dumps(
+            {
+                "benchmark": "pseudonym_passages",
+                "passages": len(rows),
+                "first_four": worst,
+                "keys": figures,
+                **names,
+                **firms,
+            }
+        )
+    )
 
 
 def mark_edits(text: str, edits: Sequence[Edit]) -> str:

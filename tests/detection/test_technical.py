@@ -150,3 +150,16 @@ def test_no_name_words(word):
 @pytest.mark.parametrize("sign", ["=", "(", "{", "<a ", "`", '"', "'", "/*", "# ", "\t", "a.", "<"])
 def test_a_long_line_takes_linear_time(sign):
     find_technical_passages("x = 1\n" + sign * 200_000 + "\nx = 1\n")
+
+
+def test_time_stamps_of_a_log_count_only_where_dates_move():
+    text = """2024-01-19 08:15:22.118734 INFO [auth] user=mvandijk logged in from 198.51.100.23
+2024-01-19 08:15:23.004120 INFO session 7f3a9c opened for Mirjam van Dijk
+2024-01-19 08:16:40.551902 WARN mail to mirjam.vandijk@bounce.example failed
+2024-01-19 08:17:02.000391 INFO retry scheduled"""
+    assert find_technical_passages(text)
+    counts = [
+        sum(span.label in ("DATE", "DATE_TIME") for span in allonym.detect(text, policy))
+        for policy in ("chat", "pseudonyms")
+    ]
+    assert counts == [0, 4]

@@ -208,7 +208,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         more = find_initials(text, findings, policy.taxonomy)
         if is_written_with_care(text, [turn.start for turn in document.turns]):
             more += find_capitalised_names(text, [*findings, *more])
-        findings += drop_technical_noise(text, more, policy.taxonomy) if policy.technical else more
+        findings += _drop_technical_noise(text, more, policy)
     if tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
     if tagged:
@@ -230,7 +230,14 @@ def _drop_kept_rivals(findings: list[Span], policy: Policy) -> list[Span]:
 def _select_identifying_candidates(text: str, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
     """The candidates that reach their thresholds and are no noise of technical text."""
     strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    return drop_technical_noise(text, strong, policy.taxonomy) if policy.technical else strong
+    return _drop_technical_noise(text, strong, policy)
+
+
+def _drop_technical_noise(text: str, candidates: list[Span], policy: Policy) -> list[Span]:
+    if not policy.technical:
+        return candidates
+    moves_dates = policy.rule("DATE_TIME").operator in ("pseudonym", "shift_dates")
+    return drop_technical_noise(text, candidates, policy.taxonomy, moves_dates=moves_dates)
 
 
 def _drop_weak_candidates(candidates: Iterable[Span], scores: dict[str, float]) -> list[Span]:

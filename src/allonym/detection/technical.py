@@ -247,22 +247,26 @@ class _Run:
         self._reset()
 
 
-def drop_technical_noise(text: str, candidates: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+def drop_technical_noise(
+    text: str, candidates: Sequence[Span], taxonomy: Taxonomy, *, moves_dates: bool = False
+) -> list[Span]:
     """The candidates that lie outside of technical passages, or identify in them.
 
-    A candidate of the latter is cut to the string or the comment in which it begins.
+    A candidate of the latter is cut to the string or the comment in which it begins. Where the policy ``moves_dates``,
+    time stamps count too, so that they move with the other dates.
     """
     passages = find_technical_passages(text) if candidates else ()
     if not passages:
         return list(candidates)
-    reader = _PassageReader(text, passages, taxonomy)
+    reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if moves_dates else _COUNTING)
     return [kept for span in candidates if (kept := reader.read(span)) is not None]
 
 
 class _PassageReader:
-    def __init__(self, text: str, passages: Sequence[Interval], taxonomy: Taxonomy) -> None:
+    def __init__(self, text: str, passages: Sequence[Interval], taxonomy: Taxonomy, counting: frozenset[str]) -> None:
         self._text = text
         self._taxonomy = taxonomy
+        self._counting = counting
         self._passages = Reach(passages)
         literals: list[Interval] = []
         for start, end in passages:
@@ -282,7 +286,7 @@ class _PassageReader:
             return None if span.source == TAGGER and self._is_of_trade(span, lineage[-1]) else span
         if any(label in _SHAPED for label in lineage) and not any(label in _COUNTING for label in lineage):
             return self._read_name(span, lineage[-1])
-        if span.source == TAGGER or span.source.startswith("speakers") or not _COUNTING.intersection(lineage):
+        if span.source == TAGGER or span.source.startswith("speakers") or not self._counting.intersection(lineage):
             return None
         if _NOT_COUNTING.intersection(lineage) or self._digests.contains(span.start, span.end):
             return None

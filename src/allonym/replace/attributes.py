@@ -20,7 +20,7 @@ from allonym.detection.words import read_ordinary_words
 from allonym.kb import Item, KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace.cast import Cast, Renderer, find_plain_words
-from allonym.replace.place_map import NOUN_BEHIND, PlaceMap, find_country, is_language, open_place_map
+from allonym.replace.place_map import NOUN_BEHIND, PlaceMap, Pools, find_country, is_language, open_place_map
 from allonym.replace.places import is_large_place, render_place
 from allonym.replace.tables import read_toml, read_word_set
 from allonym.replace.wording import list_noun_singulars, match_capitals, pluralise_noun
@@ -253,17 +253,9 @@ def choose_occupation(places: PlaceMap, surface: str) -> str | None:
         item, plural = _find_item_and_is_plural(places, core, ("occupation", "title"))
         if item is None:
             continue
-        old = set(find_plain_words(item.label))  # another teacher says too much of a teacher
-        pool = [
-            o for o in places.kb.pool("occupation", industry=item.industry) if not old & set(find_plain_words(o.label))
-        ]
-        level = get_occupation_level(item.label, item.industry)
-        neutral = [o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)]
-        levels = [(abs(get_occupation_level(o.label, o.industry) - level), o) for o in neutral]
-        pools = [[o for distance, o in levels if distance <= most] for most in range(len(_LEVELS))]
-        pools = [*(p for p in pools if len(p) >= _ENOUGH), neutral, pool]
         # The finance director and the director are two.
-        other = places.assign_item("occupation", " ".join((*low[rank:start], item.label, *low[end:])), pools)
+        key = " ".join((*low[rank:start], item.label, *low[end:]))
+        other = places.assign_item("occupation", key, _list_occupation_pools(places.kb, item))
         if other is None:
             return None
         label = places.kb.label(other, places.language)
@@ -274,6 +266,18 @@ def choose_occupation(places: PlaceMap, surface: str) -> str | None:
         out = "".join(f"{w} " for w in words[:rank]) + match_capitals(label, core)
         return out[0].upper() + out[1:] if surface[0].isupper() else out
     return None
+
+
+@lru_cache(maxsize=1024)
+def _list_occupation_pools(kb: KnowledgeBase, item: Item) -> Pools:
+    """Return what may replace an occupation: of its trade and level, of near levels, of its trade."""
+    old = set(find_plain_words(item.label))  # another teacher says too much of a teacher
+    pool = [o for o in kb.pool("occupation", industry=item.industry) if not old & set(find_plain_words(o.label))]
+    level = get_occupation_level(item.label, item.industry)
+    neutral = [o for o in pool if not normalize_surface(o.label).endswith(_GENDERED)]
+    levels = [(abs(get_occupation_level(o.label, o.industry) - level), o) for o in neutral]
+    pools = [[o for distance, o in levels if distance <= most] for most in range(len(_LEVELS))]
+    return [*(near for near in pools if len(near) >= _ENOUGH), neutral, pool]
 
 
 @lru_cache(maxsize=4096)

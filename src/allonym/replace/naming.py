@@ -12,6 +12,7 @@ from allonym.kb import roman
 from allonym.replace.tables import read_toml, read_word_set
 from allonym.text.fold import Level
 from allonym.text.names import normalize_surface
+from allonym.text.words import LETTERS
 
 _TOKEN = re.compile(r"[Pp][Hh]\.\s?[Dd]\.?(?!\w)|(?:[^\W\d_]\.){2,}|[^\W_]+(?:['’ʼ‐‑-][^\W_]+)*\.?")
 ARTICLES = frozenset({"al", "el", "ul", "ben"})
@@ -239,9 +240,12 @@ def find_kin_gender(text: str, start: int, end: int) -> tuple[str, bool]:
     """
     before, behind = _compile_kin_patterns()
     kin = load_name_tables().kin
-    if (match := before.search(text[max(0, start - _LONGEST_KIN) : start])) is not None:
+    around = text[max(0, start - _LONGEST_KIN) : start], text[end : end + _LONGEST_KIN]
+    if kin.keys().isdisjoint(LETTERS.findall(" ".join(around).lower())):
+        return "", False
+    if (match := before.search(around[0])) is not None:
         return kin[match["kin"].lower()], not match["joint"] and not match["kin"].lower().startswith(_WITH_FAMILY_NAME)
-    if (match := behind.match(text[end : end + _LONGEST_KIN])) is not None:
+    if (match := behind.match(around[1])) is not None:
         return kin[match["kin"].lower()], False
     return "", False
 

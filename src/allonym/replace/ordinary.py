@@ -190,10 +190,9 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
     may_keep_words = family != "PERSON" and all(_is_plain_word(m[0]) for m in words)
     if family == "DATE_TIME":  # year 9
         return _change_numbers(cast, surface) if may_keep_words and any(map(str.isdigit, surface)) else None
-    is_first_word = len(words) == 1 and is_ordinary_text(surface.lower())
-    if not (surface.islower() or is_first_word) and not (
-        may_keep_words and (len(words) == 1 or family in ("ORGANIZATION", "OCCUPATION"))
-    ):
+    is_small = surface.islower() or (len(words) == 1 and is_ordinary_text(surface.lower()))
+    tells_sort = may_keep_words and (len(words) == 1 or family in ("ORGANIZATION", "OCCUPATION"))
+    if not is_small and not tells_sort:
         return None
     new = _choose_listed_word(cast, surface)
     if new is not None:
@@ -205,7 +204,7 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
             out, changed = out[: match.start()] + other + out[match.end() :], True
     if not changed:
         other = _choose_general_word(cast, family, words[-1][0] if may_keep_words else surface)
-        if other is None or not (surface.islower() or is_first_word):
+        if other is None or not is_small:
             return None
         start, end = words[-1].span() if may_keep_words else (0, len(surface))
         out = out[:start] + other + out[end:]
