@@ -12,7 +12,14 @@ from tests.rows import check_each_row
 
 import allonym
 from allonym.detection import ANY_LANGUAGE
-from allonym.detection.languages import describe_unread, hide_unread, identify_passages, list_unread
+from allonym.detection.adapters import Adapter, Found
+from allonym.detection.languages import (
+    describe_unread,
+    hide_unread,
+    identify_passages,
+    list_unread,
+    read_model_languages,
+)
 from allonym.detection.listed_names import find_listed_names
 from allonym.detection.selection import build_detectors, count_unread_characters, find_unread_passages
 from allonym.document import Document
@@ -85,6 +92,21 @@ def test_the_tagger_says_what_it_reads_and_rules_say_nothing():
     }
     assert languages == {**dict.fromkeys(UNTAGGED), "tagger": {"en"}}
     assert find_unread_passages(Document("", TEXTS["letter-pl"]), POLICY.with_(detectors=UNTAGGED)) == ()
+
+
+def test_a_model_for_one_language_gets_nothing_else_to_read():
+    shown = []
+
+    def read(texts):
+        shown.extend(texts)
+        return [[Found(0, 4, "PERSON", 0.9)] for _ in texts]
+
+    document = Document("", TEXTS["mixed-two"])
+    Adapter("model", read, str, languages=read_model_languages("pl"))(document)
+    Adapter("rules", read, str)(document)
+    assert "Na zebraniu" in shown[0] and "Sitzung" not in shown[0] and "minutes" not in shown[0]
+    assert shown[1] == document.text
+    assert read_model_languages("xx") == read_model_languages(None) == ANY_LANGUAGE
 
 
 @check_each_row("row", [row for row in ROWS if row["id"].startswith(("letter", "short"))])
