@@ -31,7 +31,7 @@ _SET_MEMORY = 64 << 20
 # and for megabytes before the automaton is warm. More sets than these cost more once it is.
 _SETS = {
     **dict.fromkeys(("contact",), 1),
-    **dict.fromkeys(("dates", "generic", "money", "named_numbers", "numbers", "special_categories"), 2),
+    **dict.fromkeys(("dates", "generic", "money", "numbers", "special_categories"), 2),
     **dict.fromkeys(("network", "secrets", "health", "device", "coordinates"), 3),
     **dict.fromkeys(("finance", "vehicles", "government_us_ca", "government_uk_ie"), 4),
 }
@@ -131,7 +131,7 @@ class Ruleset:
         self._seeds = None
         if named is not None:
             self._seeds = _CompiledRule(compile_seeds(), 0.0, -1)
-            sets.setdefault(_SETS["named_numbers"], scan.PatternSet(memory=_SET_MEMORY)).add(
+            sets.setdefault(0, scan.PatternSet(memory=_SET_MEMORY)).add(
                 self._seeds.rule.pattern, len(self._rules)
             )
             self._rules.append(self._seeds)
