@@ -131,9 +131,7 @@ class Ruleset:
         self._seeds = None
         if named is not None:
             self._seeds = _CompiledRule(compile_seeds(), 0.0, -1)
-            sets.setdefault(0, scan.PatternSet(memory=_SET_MEMORY)).add(
-                self._seeds.rule.pattern, len(self._rules)
-            )
+            sets.setdefault(0, scan.PatternSet(memory=_SET_MEMORY)).add(self._seeds.rule.pattern, len(self._rules))
             self._rules.append(self._seeds)
         self._sets = [pattern_set.compile() for pattern_set in sets.values()]
         self._contexts.compile()
