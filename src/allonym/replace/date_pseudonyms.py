@@ -244,6 +244,8 @@ class _Mover:
             return None
         if (match := _EXACT_CLOCK.search(text)) is not None:
             moved, carried = self.move_exact_clock(match)
+            if match[0] == text:
+                return moved
             return replace(self, days=self.days + carried)._move_plain_text(moved)
         return self._move_plain_text(text)
 

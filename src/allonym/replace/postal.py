@@ -310,6 +310,11 @@ class _AddressRewriter:
         if all(n or tokens[i].lower() in ("bis", "ter", "quater") for i, n in zip(words, numbers, strict=True)):
             return self._change_house_digits(text)
         street = _find_street(tokens, words)
+        city = re.fullmatch(r"\s*\d{4,6}\s+(?P<name>[^\d,]+?)\s*", text)
+        if street is None and city is not None and self._places.kb.find(city["name"], ("city",)):
+            place = self._rewrite_place(city["name"])
+            code = choose_postcode(self._places, text[: city.start("name")].strip(), region=self.region)
+            return None if place is None or code is None else text[: len(text) - len(text.lstrip())] + f"{code} {place}"
         if street is None and not self._has_street and any(numbers):
             street = _find_street_without_type(self._places, tokens, words)
         if street is None:
