@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +18,9 @@ INVENTED = "a placeholder for {label} is none that is known: invented or changed
 DOUBLED = "a placeholder for {label} stands twice in a row"
 UNCERTAIN = "may be a replacement for {label} in another form, or the text's own word"
 
+_LONGEST = 80
+"""Characters of a placeholder that are looked at."""
+_BEGIN = re.compile(rf"[{re.escape(OPENING)}][\"'# _:]{{0,3}}[A-Z]{{3}}")
 _NUMBERED = re.compile(r"[A-Z]{3}.*[0-9]")
 
 
@@ -57,13 +61,17 @@ def order_matches(matches: Iterable[Match]) -> list[Match]:
 
 
 def _find_invented_placeholders(text: str, matches: Sequence[Match]) -> Iterator[Match]:
-    covered = [(m.start, m.end) for m in matches]
-    for placeholder in find_placeholders(text):
-        start, end = placeholder.start, placeholder.end
-        is_numbered = text[start] in OPENING and _NUMBERED.search(text, start, end) is not None
-        if is_numbered and not any(a < end and start < b for a, b in covered):
-            why = INVENTED.format(label=placeholder.label or "an entity")
-            yield Match(start, end, None, "unknown", placeholder.label, why=why, is_sure=False)
+    ends = [m.end for m in matches]
+    for begin in _BEGIN.finditer(text):
+        start = begin.start()
+        i = bisect_right(ends, start)
+        if i < len(matches) and matches[i].start <= start:
+            continue
+        for placeholder in find_placeholders(text[start : start + _LONGEST])[:1]:
+            end = start + placeholder.end
+            if placeholder.start == 0 and _NUMBERED.search(text, start, end) is not None:
+                why = INVENTED.format(label=placeholder.label or "an entity")
+                yield Match(start, end, None, "unknown", placeholder.label, why=why, is_sure=False)
 
 
 def explain_uncertain(matches: Iterable[Match], rows: Sequence[Row]) -> list[Match]:
