@@ -87,7 +87,8 @@ def demo(
         for _, result in pairs:
             mentions.update(result.report.labels)
     print_heading("replaced")
-    print_table(["label", "mentions"], sorted(mentions.items(), key=lambda item: (-item[1], item[0])), right=(1,))
+    rows = sorted(mentions.items(), key=lambda item: (-item[1], item[0]))
+    print_table(["label", "mentions"], rows, right=(1,))
 
 
 def _print_rows(before: list[str], after: list[str]) -> None:

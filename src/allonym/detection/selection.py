@@ -220,11 +220,11 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
 
 def _drop_kept_rivals(findings: list[Span], policy: Policy) -> list[Span]:
     """The findings without those that the policy keeps where one that it replaces overlaps them: that one must win."""
-    kept = {label for label in {span.label for span in findings} if policy.rule(label).operator == "keep"}
-    if not kept:
+    kept_labels = {label for label in {span.label for span in findings} if policy.rule(label).operator == "keep"}
+    if not kept_labels:
         return findings
-    replaced = Reach((span.start, span.end) for span in findings if span.label not in kept)
-    return [span for span in findings if span.label not in kept or not replaced.touches(span.start, span.end)]
+    replaced = Reach((span.start, span.end) for span in findings if span.label not in kept_labels)
+    return [span for span in findings if span.label not in kept_labels or not replaced.touches(span.start, span.end)]
 
 
 def _select_identifying_candidates(text: str, policy: Policy, candidates: Iterable[Span]) -> list[Span]:

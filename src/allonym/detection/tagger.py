@@ -102,7 +102,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars = read_thresholds(policy, model)
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
-    kept = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
+    kept_labels = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
     languages = read_model_languages(model.about.get("language"))
 
@@ -110,7 +110,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         document = hide_unread(document, languages)
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
-        findings = extract_spans(document.text, tagged, model.labels, bars, turns, kept)
+        findings = extract_spans(document.text, tagged, model.labels, bars, turns, kept_labels)
         selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
         selected = _drop_roles(document, selected)
         if name_parts:  # the same words either way
@@ -196,7 +196,7 @@ def extract_spans(
     labels: Sequence[str],
     thresholds: Mapping[str, float],
     turns: Sequence[int] = (),
-    kept: Collection[str] = (),
+    kept_labels: Collection[str] = (),
 ) -> list[Span]:
     """Extract the entities from a tagged text, disjoint and in reading order.
 
@@ -207,7 +207,7 @@ def extract_spans(
         thresholds: label to the probability that a word needs which can have this label alone, over 0 to 1. Labels
             that are missing do not count.
         turns: starts of the turns of a conversation; no entity continues across them.
-        kept: labels whose findings stay in the text; where another label is half as likely, that one is chosen.
+        kept_labels: labels whose findings stay in the text; where another label is half as likely, that one is chosen.
     """
     if not len(tagged.borders):
         return []
@@ -218,7 +218,7 @@ def extract_spans(
         return []
     chances[:, 0] = -np.inf
     chances[:, 1:][:, np.repeat([label not in thresholds for label in labels], 2)] = -np.inf
-    shares = np.array([_KEPT_SHARE if label in kept else 1.0 for label in labels])
+    shares = np.array([_KEPT_SHARE if label in kept_labels else 1.0 for label in labels])
     out: list[Span] = []
     is_careful = is_written_with_care(text, turns)
     breaks = _find_entity_breaks(text, tagged.borders, turns)

@@ -259,7 +259,7 @@ def drop_technical_noise(
     if not passages:
         return list(candidates)
     reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if moves_dates else _COUNTING)
-    return [kept for span in candidates if (kept := reader.read(span)) is not None]
+    return [finding for span in candidates if (finding := reader.read(span)) is not None]
 
 
 class _PassageReader:
@@ -327,8 +327,8 @@ class _PassageReader:
             return None
         first = plain[0]
         if len(plain) == 1:
-            known = is_name_word(first) and not technical[0] and _is_known_name(first)
-            return span if known and span.score >= _SURE_NAME and self._literals.contains(start, end) else None
+            is_known = is_name_word(first) and not technical[0] and _is_known_name(first)
+            return span if is_known and span.score >= _SURE_NAME and self._literals.contains(start, end) else None
         shaped = all(is_name_word(word) or word.lower() in PARTICLES for word in plain)
         likely = span.score >= (_LIKELY_NAME if self._literals.contains(start, end) else _SURE_NAME)
         if shaped and (likely or _is_known_given_name(first)) and not any(technical):
@@ -377,7 +377,7 @@ class _PassageReader:
             name = host[1].lower().removeprefix("www.") if host else ""
             if _LOCAL_ADDRESS.match(name):
                 return True
-            is_public = any(name == known or name.endswith("." + known) for known in _PUBLIC_HOSTS)
+            is_public = any(name == host or name.endswith("." + host) for host in _PUBLIC_HOSTS)
             return is_public or "." not in name or bool(_RESERVED_HOST.search(surface)) or "://" not in surface
         return surface.startswith("0x")
 
@@ -413,8 +413,8 @@ def _is_camel(word: str) -> bool:
 
 def _is_technical_word(word: str) -> bool:
     lower = word.lower()
-    known = lower in _NO_NAMES or lower in _FUNCTION or lower in read_ordinary_words()
-    return known or (lower in read_common_terms() and lower not in read_common_terms("also_names"))
+    is_ordinary = lower in _NO_NAMES or lower in _FUNCTION or lower in read_ordinary_words()
+    return is_ordinary or (lower in read_common_terms() and lower not in read_common_terms("also_names"))
 
 
 @lru_cache(maxsize=4096)

@@ -315,8 +315,15 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     services.accounts.record_action(caller, "restore", counts)
     mentions = [wire.FoundOut.from_object(mention) for mention in result.found]
     residue = [wire.ResidueOut.from_object(rest) for rest in result.residue]
-    more = {"missing": result.missing, "documents": list(result.documents)}
-    return wire.Restored(text=result.text, **counts, notes=list(result.notes), found=mentions, residue=residue, **more)
+    return wire.Restored(
+        text=result.text,
+        **counts,
+        notes=list(result.notes),
+        found=mentions,
+        residue=residue,
+        missing=result.missing,
+        documents=list(result.documents),
+    )
 
 
 def measure_elapsed_milliseconds(start: float) -> float:
