@@ -65,11 +65,12 @@ def _find_invented_placeholders(text: str, matches: Sequence[Match]) -> Iterator
     for begin in _BEGIN.finditer(text):
         start = begin.start()
         i = bisect_right(ends, start)
-        if i < len(matches) and matches[i].start <= start:
+        limit = matches[i].start if i < len(matches) else len(text)
+        if limit <= start:
             continue
         for placeholder in find_placeholders(text[start : start + _LONGEST])[:1]:
             end = start + placeholder.end
-            if placeholder.start == 0 and _NUMBERED.search(text, start, end) is not None:
+            if placeholder.start == 0 and end <= limit and _NUMBERED.search(text, start, end) is not None:
                 why = INVENTED.format(label=placeholder.label or "an entity")
                 yield Match(start, end, None, "unknown", placeholder.label, why=why, is_sure=False)
 

@@ -269,7 +269,8 @@ class _Transcription:
             if not self._is_stored:
                 return await services.kernel.run(TextTask.anonymize, task)
             task = replace(task, spans=await services.kernel.run(TextTask.get_or_detect_spans, task))
-            return await run_in_threadpool(task.anonymize_with_vault, services.vault)
+            # Only the whole conversation has a plan: one for each turn would fill the vault.
+            return await run_in_threadpool(task.anonymize_with_vault, services.vault, keep_plan=self.is_over)
 
 
 async def _serve_stream(stream: _Stream, session: _Annotation | _Transcription) -> None:
