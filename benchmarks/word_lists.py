@@ -26,6 +26,8 @@ HERE = Path(__file__).resolve().parent.parent / "src/allonym/detection"
 SHARE = 0.75  # of a word's mentions in small letters: headings count as mentions
 FREQUENT = 0.004  # per cent of the people in the census that have a name
 SHORTEST_WORD, SHORTEST_TERM = 3, 6
+MEDICINES = ("paracetamol", "penicillin")
+"""Everyday names that the sources lack."""
 HEADS = frozenset(
     "disease syndrome palsy lymphoma chorea phenomenon sarcoma thyroiditis anemia contracture aphasia encephalopathy "
     "hernia".split()
@@ -74,7 +76,7 @@ def make_terms(data: Path, ordinary: Iterable[str]) -> dict[str, list[str]]:
         is_eponym = len(words) == 2 and words[1] in HEADS and words[0].isalpha() and words[0] not in ordinary
         if is_eponym and not words[0].endswith(ADJECTIVES):
             conditions |= {f"{words[0]} {words[1]}", f"{words[0]}'s {words[1]}"}
-    return {"medicines": sorted(filter(is_term, medicines)), "conditions": sorted(conditions)}
+    return {"medicines": sorted({*filter(is_term, medicines), *MEDICINES}), "conditions": sorted(conditions)}
 
 
 def fill(text: str) -> str:

@@ -77,6 +77,13 @@ def test_a_long_string_is_prose():
         ('api_key = "YOUR_API_KEY"', "API_KEY", "YOUR_API_KEY", False),
         ("api_key = settings.api_key", "API_KEY", "settings.api_key", False),
         ('api_key = "settings77x9Kq2"', "API_KEY", "settings77x9Kq2", True),
+        ('api_key = "9f86d081884c7d659a2feaa0c55ad015"', "API_KEY", "9f86d081884c7d659a2feaa0c55ad015", True),
+        (
+            "jwt=eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0",
+            "AUTH_TOKEN",
+            "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0",
+            True,
+        ),
         ('phone = "212-555-0142"', "PHONE_NUMBER", "212-555-0142", False),
         ('phone = "415-883-2947"', "PHONE_NUMBER", "415-883-2947", True),
         ('key = "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69"', "UUID", "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69", False),
@@ -147,7 +154,7 @@ def test_no_name_words(word):
     assert not is_name_word(word)
 
 
-@pytest.mark.parametrize("sign", ["=", "(", "{", "<a ", "`", '"', "'", "/*", "# ", "\t", "a.", "<"])
+@pytest.mark.parametrize("sign", ["=", "(", "{", "<a ", "`", '"', "'", "/*", "# ", "\t", "a.", "<", "```py\n"])
 def test_a_long_line_takes_linear_time(sign):
     find_technical_passages("x = 1\n" + sign * 200_000 + "\nx = 1\n")
 
@@ -163,3 +170,15 @@ def test_time_stamps_of_a_log_count_only_where_dates_move():
         for policy in ("chat", "pseudonyms")
     ]
     assert counts == [0, 4]
+
+
+def test_fenced_blocks_name_their_language():
+    text = "```python\nx = 1\n```\nprose\n```\nprose too\n```\n```text\nand here\n```\n```go\nx := 1\n"
+    assert [text[a:b] for a, b in find_technical_passages(text)] == ["```python\nx = 1\n```"]
+
+
+def test_a_name_behind_a_word_in_small_letters_counts():
+    text = "x = 1\ny = 2  # fixed for customer Lindqvist\nz = 3\n"
+    start = text.index("customer")
+    (finding,) = drop_technical_noise(text, [Span(start, start + 18, "PERSON", 0.9, "tagger")], TAXONOMY)
+    assert text[finding.start : finding.end] == "Lindqvist"

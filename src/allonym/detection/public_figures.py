@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
-from allonym.document import Span
+from allonym.document import Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.labels import Taxonomy
 from allonym.text.names import normalize_surface, parse_person
@@ -59,9 +59,9 @@ def _is_public(name: str, words: Sequence[str]) -> bool:
 def _find_private_mentions(findings: Iterable[Span], people: dict[Span, str], taxonomy: Taxonomy) -> Iterable[Span]:
     """The mentions of people with contact data or a number near them, and those that the form of the text announces."""
     places = sorted(s.start for s in findings if not _PRIVATE.isdisjoint(taxonomy.lineage(s.label)))
-    announced = [s for s in people if s.source.startswith(_ANNOUNCING)]
+    announced = Reach((s.start, s.end) for s in people if s.source.startswith(_ANNOUNCING))
     for span in people:
         position = bisect_left(places, span.start - _NEAR)
         is_near = position < len(places) and places[position] <= span.end + _NEAR
-        if is_near or any(span.overlaps(other) for other in announced):
+        if is_near or announced.touches(span.start, span.end):
             yield span

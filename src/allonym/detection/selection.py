@@ -236,8 +236,8 @@ def _select_identifying_candidates(text: str, policy: Policy, candidates: Iterab
 def _drop_technical_noise(text: str, candidates: list[Span], policy: Policy) -> list[Span]:
     if not policy.technical:
         return candidates
-    moves_dates = policy.rule("DATE_TIME").operator in ("pseudonym", "shift_dates")
-    return drop_technical_noise(text, candidates, policy.taxonomy, moves_dates=moves_dates)
+    changes_dates = policy.rule("DATE_TIME").operator in ("pseudonym", "shift_dates", "generalise")
+    return drop_technical_noise(text, candidates, policy.taxonomy, changes_dates=changes_dates)
 
 
 def _drop_weak_candidates(candidates: Iterable[Span], scores: dict[str, float]) -> list[Span]:

@@ -64,7 +64,7 @@ class Prose:
 
 
 def cut_prose(document: Document, policy: Policy) -> Prose | None:
-    """Return the prose of a document; None where the document is prose as a whole_reach, or a conversation."""
+    """Return the prose of a document; None where the document is prose as a whole, or a conversation."""
     if not document.roles or document.turns or not any(_is_no_prose(role, policy) for role in document.roles):
         return None
     pieces: list[str] = []
@@ -86,7 +86,7 @@ def _is_no_prose(role: str, policy: Policy) -> bool:
 
 
 def apply_structure(document: Document, policy: Policy, candidates: list[Span]) -> list[Span]:
-    """Return the candidates that count where they stand, and the parts that are findings as a whole_reach.
+    """Return the candidates that count where they stand, and the parts that are findings as a whole.
 
     A candidate over the border of such a part, or of one that is kept, counts only for what lies outside: cells are
     read one by one.
@@ -103,10 +103,8 @@ def apply_structure(document: Document, policy: Policy, candidates: list[Span]) 
                 a = findings.pop().start
             if a < b:
                 findings.append(Span(a, b, role, 1.0, COLUMN))
-    whole_reach, unchanged_reach = (
-        Reach((s.start, s.end) for s in findings),
-        Reach(merged := merge_intervals(unchanged)),
-    )
+    merged = merge_intervals(unchanged)
+    whole_reach, unchanged_reach = Reach((s.start, s.end) for s in findings), Reach(merged)
     closed = merge_intervals([*merged, *((s.start, s.end) for s in findings)])
     direct = list_direct_labels(policy)
     text = document.text

@@ -30,7 +30,7 @@ from allonym.text.names import PARTICLES
 from allonym.text.words import IDENTIFIER
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCED = re.compile(r"^[ \t>]*```[ \t]*([\w+#.-]+)[^\n`]*\n[\s\S]*?^[ \t>]*```[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"^[ \t>]*```[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTILINE)
 _UNCODED = frozenset("text txt plain plaintext markdown md none quote".split())
 """Languages of fenced blocks that are prose."""
 _INLINE = re.compile(r"(?<![\w`])(`{1,3})(?![\s`])[^`\n]{1,200}(?<!\s)\1(?![\w`])|(?<=\])\([^()\s]*\)")
@@ -68,6 +68,9 @@ _SURE_NAME, _LIKELY_NAME, _SURE_PLACE = 0.5, 0.2, 0.8
 _GLUE_BEFORE = frozenset("._$@/\\#&*-<")
 _GLUE_AFTER = frozenset("_([{=/\\")
 _PREFIXES = ("Mc", "Mac", "De", "Di", "Du", "La", "Le", "Van", "Von", "Fitz", "O", "D", "El", "Al")
+_EXPRESSION = re.compile(r"[A-Za-z_]\w*(?:\.\w+)+.*|[A-Za-z_]\w*\(.*|[A-Za-z_]*|[a-z_]+[\])}]*|None|null")
+_LEAD = re.compile(r"(?:[a-z]+ )+(?=[A-Z])")
+_TOKEN = 16  # characters of a part of a token
 _DUMMY = re.compile(
     r"(?i)your|example|placeholder|change.?me|replace|dummy|insert|redacted|secret.?here|todo|x{4,}|\*{3,}|<|\$\{|\.\.\."
 )
@@ -112,8 +115,7 @@ def find_technical_passages(text: str) -> tuple[Interval, ...]:
     """Find the technical passages of a text, sorted and disjoint."""
     if not _SIGNS.search(text) and not any(sign in text for sign in ("`", "](", ":\n")):
         return ()
-    fenced = [m.span() for m in _FENCED.finditer(text) if m[1].lower() not in _UNCODED]
-    passages = merge_intervals([*fenced, *_find_blocks(text)])
+    passages = merge_intervals([*_find_fenced_blocks(text), *_find_blocks(text)])
     blocks = Reach(passages)
     passages += [m.span() for m in _INLINE.finditer(text) if not blocks.touches(*m.span())]
     if "</" in text:
@@ -121,6 +123,18 @@ def find_technical_passages(text: str) -> tuple[Interval, ...]:
     merged = merge_intervals(passages)
     prose = list(_find_prose_strings(text, merged))
     return tuple(part for passage in merged for part in subtract_intervals(passage, prose))
+
+
+def _find_fenced_blocks(text: str) -> Iterator[Interval]:
+    """The fenced blocks that name a language of code, each from its first fence to the end of its last."""
+    opening: re.Match[str] | None = None
+    for fence in _FENCE.finditer(text):
+        if opening is None:
+            opening = fence
+        elif not fence[1]:
+            if opening[1] and opening[1].lower() not in _UNCODED:
+                yield opening.start(), fence.end()
+            opening = None
 
 
 def _find_prose_strings(text: str, passages: Sequence[Interval]) -> Iterator[Interval]:
@@ -248,17 +262,17 @@ class _Run:
 
 
 def drop_technical_noise(
-    text: str, candidates: Sequence[Span], taxonomy: Taxonomy, *, moves_dates: bool = False
+    text: str, candidates: Sequence[Span], taxonomy: Taxonomy, *, changes_dates: bool = False
 ) -> list[Span]:
     """The candidates that lie outside of technical passages, or identify in them.
 
-    A candidate of the latter is cut to the string or the comment in which it begins. Where the policy ``moves_dates``,
-    time stamps count too, so that they move with the other dates.
+    A candidate of the latter is cut to the string or the comment in which it begins. Where the policy
+    ``changes_dates``, time stamps count too, so that they change with the other dates.
     """
     passages = find_technical_passages(text) if candidates else ()
     if not passages:
         return list(candidates)
-    reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if moves_dates else _COUNTING)
+    reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if changes_dates else _COUNTING)
     return [finding for span in candidates if (finding := reader.read(span)) is not None]
 
 
@@ -288,7 +302,9 @@ class _PassageReader:
             return self._read_name(span, lineage[-1])
         if span.source == TAGGER or span.source.startswith("speakers") or not self._counting.intersection(lineage):
             return None
-        if _NOT_COUNTING.intersection(lineage) or self._digests.contains(span.start, span.end):
+        if _NOT_COUNTING.intersection(lineage):
+            return None
+        if "SECRET" not in lineage and self._digests.contains(span.start, span.end):
             return None
         return None if self._is_documented(span, lineage) else span
 
@@ -306,9 +322,12 @@ class _PassageReader:
         return len(words) == 1 and words[0].islower() and words[0] in self._identifiers
 
     def _read_name(self, span: Span, family: str) -> Span | None:
-        span = self._cut_to_string(span)
-        start, end = span.start, span.end
         text = self._text
+        span = self._cut_to_string(span)
+        if family == "PERSON" and (lead := _LEAD.match(text, span.start, span.end)):
+            particles = [word for word in lead[0].split() if word in PARTICLES]
+            span = span if particles else replace(span, start=lead.end())
+        start, end = span.start, span.end
         surface = text[start:end]
         words = surface.split()
         if not words or _is_glued(text, start, end):
@@ -367,7 +386,7 @@ class _PassageReader:
         if "CONNECTION_STRING" in lineage:
             return False
         if "USER_NAME" in lineage:
-            return self._text[span.end : span.end + 1] == "(" or self._text[: span.start].endswith("= ")
+            return self._text[span.end : span.end + 1] == "(" or self._text.endswith("= ", 0, span.start)
         if "SECRET" in lineage:
             return bool(_DUMMY.search(surface)) or _is_expression(self._text, span)
         if "SOCIAL_HANDLE" in lineage:
@@ -391,7 +410,19 @@ def _is_expression(text: str, span: Span) -> bool:
     surface = text[span.start : span.end]
     if text[span.start - 1 : span.start] in ("'", '"'):
         return False
-    return bool(re.fullmatch(r"[A-Za-z_]\w*(?:\.\w+)+.*|[A-Za-z_]\w*\(.*|[A-Za-z_]*|[a-z_]+[\])}]*|None|null", surface))
+    return not _is_token(surface) and bool(_EXPRESSION.fullmatch(surface))
+
+
+def _is_token(surface: str) -> bool:
+    """Whether a part between dots is longer and more mixed than a name of code: "eyJhbGciOiJIUzI1NiJ9"."""
+    parts = re.split(r"[^\w-]", surface)
+    return any(
+        len(part) >= _TOKEN
+        and any(map(str.isdigit, part))
+        and any(map(str.isupper, part))
+        and any(map(str.islower, part))
+        for part in parts
+    )
 
 
 def is_name_word(word: str) -> bool:

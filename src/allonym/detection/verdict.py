@@ -23,7 +23,7 @@ from dataclasses import replace
 from allonym.detection import TAGGER
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.mentions import is_written_with_care, uses_capitals
-from allonym.detection.words import is_calling, read_ordinary_words, read_word_list
+from allonym.detection.words import is_calling, read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
@@ -47,6 +47,8 @@ _TEST = re.compile(
     r"(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria|questionnaire"
     r"|inventory|manoeuvre|reflex|staging|classification|negative|positive)\b"
 )
+_VERB = re.compile(r" (?:tests|signs)\b")
+"""What may be a verb too: "Priya tests the pump"."""
 _NAMED_TEST = re.compile(r".* (?:Scale|Score|Index|Questionnaire|Inventory|Checklist)(?: \d+)?")
 _GRADE = re.compile(r" ?\([A-E]\*?[,)]")
 _TITLED = re.compile(r"(?:Mrs?|Ms|Dr|Miss|Prof)\.? \Z")
@@ -56,6 +58,9 @@ _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
 _DEGREE = re.compile(
     r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
 )
+_FIELDS_OF_STUDY = read_word_list("specialities")
+_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |(?i:{'|'.join(sorted(_FIELDS_OF_STUDY))})\b)")
+"""What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
     r"|\b(?:as|former|ex|retired|turned|unemployed|trained|qualified)[ -](?:an? )?|,\s*an? |\b(?:and|or) an? "
@@ -64,6 +69,10 @@ _ATTRIBUTED = re.compile(
 _DETERMINED = re.compile(r"(?i)\b(?:the|our|this|that|its|your|their|my|each|any|said|an?) \Z")
 _BODIES = read_word_list("bodies")
 _OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
+_JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
+_JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
+"""What joins a word to others in an address, a path or code."""
+_RATIO = re.compile(r"\d{2}[/:]\Z")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
     r"[ \t]*(?::|\n)[^\n]*\Z"
@@ -71,7 +80,6 @@ _TOOLS = re.compile(
 _AND = re.compile(r"(?:,|,? (?:and|or)) (?:an? )?")
 _INTERJECTIONS = read_word_list("interjections")
 _UNITS = read_word_list("unit_words")
-_FIELDS_OF_STUDY = read_word_list("specialities")
 _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?[\d+]")
 _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
@@ -106,7 +114,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if start < end and not _identifies_nobody(text, start, end, span):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
     is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
-    return selected + _drop_ordinary_words(text, weighed, is_careful)
+    return selected + _drop_ordinary_words(text, weighed, selected, is_careful)
 
 
 def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
@@ -148,13 +156,16 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
         end -= 3 if text.endswith(" of", start, end) else 0
     elif span.label in _SOFT and (degree := _DEGREE.match(text, start, end)):
         comma = text.find(", ", degree.end(), end)
-        start = comma + 2 if comma >= 0 else end
+        if comma >= 0:
+            start = comma + 2
+        elif _SUBJECT.match(text, degree.end(), end) or degree.end() == end:
+            start = end
     return start, end
 
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
-    if span.label == "AGE" and _OF_THING.match(text, end):
+    if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True
@@ -185,7 +196,12 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label not in ("PERSON", "ORGANIZATION", "PRODUCT"):
         return False
-    is_eponym = len(words) == 1 and _TEST.match(text, end) and not _TITLED.search(text, max(0, start - 6), start)
+    is_eponym = (
+        len(words) == 1
+        and _TEST.match(text, end)
+        and not _TITLED.search(text, max(0, start - 6), start)
+        and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
+    )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
 
 
@@ -202,13 +218,21 @@ def _names_number(text: str, start: int, end: int) -> bool:
     ].lower() == "national insurance"
 
 
-def _drop_ordinary_words(text: str, findings: list[Span], is_careful: bool) -> list[Span]:
-    """The findings without surfaces that are ordinary words of this text, judged by all of their mentions together."""
+def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is_careful: bool) -> list[Span]:
+    """The findings without surfaces that are ordinary words of this text, judged by all of their mentions together.
+
+    A word is ordinary where it stands in small letters, but not within an address, a path or one of the ``others``.
+    """
     has_capitals = uses_capitals(text)
     covered = bytearray(len(text))
-    for span in findings:
+    for span in (*findings, *others):
         covered[span.start : span.end] = b"\1" * (span.end - span.start)
-    small = {m[0] for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()]} | _INTERJECTIONS
+    plain = (m for m in COMPOUND.finditer(text) if m[0].islower() and not covered[m.start()])
+    small = {
+        m[0]
+        for m in plain
+        if not _JOINT_BEFORE.search(text, max(0, m.start() - 2), m.start()) and not _JOINT_AFTER.match(text, m.end())
+    } | _INTERJECTIONS
     meant = _find_attributed_occupations(text, findings)
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:

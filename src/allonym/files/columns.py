@@ -47,7 +47,7 @@ _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?\s?(?:[ap]\.?m\.?)?\s?(?:Z|
 _TIME = re.compile(_CLOCK, re.IGNORECASE)
 _DATE = re.compile(
     r"(?:(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
-    r"|\d{1,2}[. -]+[^\W\d_]{3,10}[. -,]+\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{8}T?)"
+    r"|\d{1,2}[. -]+[^\W\d_]{3,10}[., -]+\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{8}T?)"
     rf"(?:[T ,]+{_CLOCK})?)",
     re.IGNORECASE,
 )
@@ -261,7 +261,7 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
         if len(named) >= _NEARLY_ALL * len(sample):
             return label, f"{_format_share(share)} of the sample is {label}", None
         if (repeats or not share) and len(named) <= _SOME * len(sample):
-            return KEPT, f"its name and {len(different)} different values", frozenset(different) - named
+            return KEPT, f"its name and {len(different)} different values", frozenset(sample) - named
     elif is_short and share >= _MOST:
         return label, f"{_format_share(share)} of the sample is {label}", None
     elif is_short and repeats and not share:

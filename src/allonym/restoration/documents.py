@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -155,9 +156,14 @@ def _name_originals(places: tuple[_Place, ...] | None) -> tuple[tuple[int, str |
 def _list_piece_places(kept: KeptPlan) -> list[tuple[Piece, tuple[_Place, ...] | None]]:
     """Return the pieces of an output with their edits; None where an edit reaches over the piece's border."""
     located = locate_replacements(kept.plan.edits)
+    ends = [end for _, end, _ in located]
     out: list[tuple[Piece, tuple[_Place, ...] | None]] = []
     for piece in kept.pieces:
-        inside = [(i, *place) for i, place in enumerate(located) if place[0] < piece.end and place[1] > piece.start]
+        inside = []
+        for i in range(bisect_right(ends, piece.start), len(located)):
+            if located[i][0] >= piece.end:
+                break
+            inside.append((i, *located[i]))
         if any(start < piece.start or end > piece.end for _, start, end, _ in inside):
             out.append((piece, None))
             continue
