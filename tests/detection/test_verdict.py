@@ -63,6 +63,7 @@ def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
         ("We paid BA Holdings", ("BA Holdings", "ORGANIZATION", 0.9), True),
         ("The firm MA Logistics", ("MA Logistics", "ORGANIZATION", 0.9), True),
         ("She has a BA in Law", ("BA in Law", "ORGANIZATION", 0.9), False),
+        ("since the update to v3.14.2", ("v3.14.2", "DATE", 0.7), False),
         ("BP was 148/86 today", ("86", "AGE", 0.6), False),
         ("Insta: @ada.cooks, phone", ("Insta", "PERSON", 0.9), False),
         ("On Twitter: bad news", ("Twitter", "ORGANIZATION", 0.9), True),

@@ -72,6 +72,7 @@ _OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
+_VERSION = re.compile(r"v\d+(?:\.\d+)+")
 _RATIO = re.compile(r"\d{2}[/:]\Z")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
@@ -178,7 +179,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
         return True
-    if surface.rstrip(".") in _ADDRESSES:
+    if surface.rstrip(".") in _ADDRESSES or _VERSION.fullmatch(surface):
         return True
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True

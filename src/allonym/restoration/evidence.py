@@ -157,7 +157,7 @@ class Evidence:
                 return GIVEN
         elif m.row in self._whole:
             return NAME
-        elif self._is_given and not m.is_whole and word in TITLES and "typo" not in rules:
+        elif self._is_given and word in TITLES and "typo" not in rules:
             return TITLE
         return SHOWN if is_shown else ""
 
