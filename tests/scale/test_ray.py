@@ -124,7 +124,7 @@ def test_the_command_line(cluster, source, untagged_file, expected, tmp_path, ca
     ]
     with pytest.raises(SystemExit) as ended:
         main([*call, str(untagged_file), "--plans", str(tmp_path / "plans.jsonl")])
-    assert ended.value.code == 1  # a row is in quarantine
+    assert ended.value.code == 0  # a row with too many cells is no reason to lose it
     assert tree(tmp_path) == expected("b.csv", "o.csv")[0]
 
 
