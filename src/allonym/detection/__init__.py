@@ -10,6 +10,9 @@ It must return what calling the detector on each document returns, and exists be
 A detector that finds names by reading sentences has an attribute ``languages``: the ISO 639 codes of those that
 it reads, or :data:`ANY_LANGUAGE`. It leaves passages in others alone (:mod:`.languages`). What no such detector
 of a policy reads is unread, and the policy's ``unknown_language`` says what becomes of it.
+
+A detector whose attribute ``reads_technical`` is false reads the prose of a document alone (:mod:`.structure`), and one
+whose ``reads_disguise`` is false is not run on what disguise hides.
 """
 
 from __future__ import annotations

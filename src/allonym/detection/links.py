@@ -12,6 +12,7 @@ from typing import Literal
 
 from allonym.detection.values import Code, read_code, read_date, read_lone_word, read_password, read_phrase
 from allonym.detection.words import read_word_list
+from allonym.document import Interval
 
 REACH = 170
 """Characters after a name in which its value may begin."""
@@ -19,9 +20,6 @@ CLAUSE_REACH = 80
 """The same within one clause."""
 LONGEST = 20
 """Characters of a value that may stand before what marks it as one, as in "IV K 233/14"."""
-
-Place = tuple[int, int]
-"""Where a value stands: start and end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +96,9 @@ _WORD_BEFORE = re.compile(r"([^\W\d_][\w'’\-]*)[ \n]$")
 _BEFORE_CODE = read_word_list("function_words") | {"", "digit"}
 
 
-def has_cue(text: str, start: int, reach: int = REACH) -> bool:
+def _has_cue(text: str, start: int) -> bool:
     """Whether a digit or a word for one stands near after ``start``."""
-    return _CUE.search(text, start, start + reach) is not None
+    return _CUE.search(text, start, start + REACH) is not None
 
 
 def find_word_before(text: str, start: int) -> str:
@@ -177,7 +175,7 @@ def read_code_after_clause(text: str, start: int, is_attached: bool, least: int 
     return None
 
 
-def _find_answers(text: str, call: Call) -> Iterator[tuple[int, int]]:
+def _find_answers(text: str, call: Call) -> Iterator[Interval]:
     """Where the next sentences or turns begin, and where what opens an answer ("Sure, it's ") ends."""
     position = call.end
     for _ in range(3):
@@ -221,9 +219,9 @@ def _read_code_before(text: str, call: Call) -> Code | None:
     return None
 
 
-def read_short_code(text: str, call: Call) -> Place | None:
+def read_short_code(text: str, call: Call) -> Interval | None:
     """A code of three digits at least that opens something; "the code" by itself needs "is" or a question."""
-    if not has_cue(text, call.end) or (call.is_bare and find_word_before(text, call.start) not in _BEFORE_CODE):
+    if not _has_cue(text, call.end) or (call.is_bare and find_word_before(text, call.start) not in _BEFORE_CODE):
         return None
     code, link = read_direct_code(text, call.end)
     is_sure = not call.is_bare or _COPULA.search(link) or (code is not None and code.letters and code.is_strict(text))
@@ -246,7 +244,7 @@ _PASSWORD_LINK = re.compile(
 _PASSWORD_BESIDE = re.compile(r"[\"'”]?(?:[ \t]*,[ \t]*|[ \t]+)")
 
 
-def read_secret_word(text: str, call: Call) -> Place | None:
+def read_secret_word(text: str, call: Call) -> Interval | None:
     """A password or pass phrase; a name that needs a number word needs ``:`` or ``=`` here."""
     link = _PASSWORD_LINK.match(text, call.end)
     if call.is_bare and (link is None or not link["sign"]):
@@ -257,15 +255,15 @@ def read_secret_word(text: str, call: Call) -> Place | None:
         place = place or (read_phrase(text, link.end()) if link["is"] else None)
     place = place or read_password(text, _skip(_PASSWORD_BESIDE, text, call.end), "")
     answers = (read_password(text, start, "") for _, start in _find_answers(text, call))
-    return place or next((answer for answer in answers if answer), None)
+    return place or next(filter(None, answers), None)
 
 
-def read_answer_word(text: str, call: Call) -> Place | None:
+def read_answer_word(text: str, call: Call) -> Interval | None:
     """A word that answers a question of security, after "is" or in a turn of its own."""
     end = _skip(_LINK, text, call.end)
     place = read_password(text, end, "sign") if _COPULA.search(text, call.end, end) else None
     answers = (read_lone_word(text, start) for _, start in _find_answers(text, call))
-    return place or next((answer for answer in answers if answer), None)
+    return place or next(filter(None, answers), None)
 
 
 _BORN_LINK = re.compile(
@@ -276,10 +274,10 @@ _BORN_LINK = re.compile(
 _ABBREVIATED = re.compile(r"\. ?\d")
 
 
-def read_birth_date(text: str, call: Call) -> Place | None:
+def read_birth_date(text: str, call: Call) -> Interval | None:
     """A day or a year; the letter in "b. 4 May 1960" belongs to it."""
     is_letter = call.end - call.start == 1
-    if not has_cue(text, call.end) or (is_letter and not _ABBREVIATED.match(text, call.end)):
+    if not _has_cue(text, call.end) or (is_letter and not _ABBREVIATED.match(text, call.end)):
         return None
     place = read_date(text, _skip(_BORN_LINK, text, call.end))
     if place is not None:
@@ -291,7 +289,7 @@ def read_birth_date(text: str, call: Call) -> Place | None:
     return None
 
 
-READERS: dict[str, Callable[[str, Call], Place | None]] = {
+READERS: dict[str, Callable[[str, Call], Interval | None]] = {
     "short code": read_short_code,
     "password": read_secret_word,
     "word": read_answer_word,

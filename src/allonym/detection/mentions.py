@@ -29,7 +29,8 @@ REPEAT_SCORE = ECHO_SCORE = 0.6
 _REPEATED_SCORE = 0.6  # that a finding of the tagger needs to be followed
 _ECHOED_SCORE = 0.7  # that a person needs to be followed
 _NAME_SHARE = 0.5  # of a word's mentions that must be names
-_REPEATED_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
+NAME_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
+"""Labels of names, people first; further mentions of these are found."""
 _SHORTEST = 3  # characters of a name that is followed
 _FEW_STARTS, _CAREFUL_SHARE = 4, 0.85
 _SENTENCE_START = re.compile(r"(?:\A|[.!?]\s{1,4}|\n)[^\w\n]{0,8}([^\W\d_])")
@@ -57,7 +58,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     names: dict[str, Counter[str]] = {}
     has_capitals = uses_capitals(text)
     for span in tagged:
-        if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in _REPEATED_LABELS):
+        if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in NAME_LABELS):
             continue
         surface = text[span.start : span.end]
         parts = surface.split() if " " in surface and taxonomy.within(span.label, "PERSON") else []

@@ -84,37 +84,32 @@ Value = tuple[int, int, str, float, str]
 """Start, end, label, score, and the words of the name that called it."""
 
 
-class NamedNumbers:
-    """Finds the values of the names whose labels count.
+def find_named_values(
+    document: Document, seeds: Sequence[Interval], can_count: Callable[[str, float], bool]
+) -> list[Span]:
+    """Find the values in a document that names call, at most one at each position. A speaker ("Customer:") calls none.
 
     Args:
+        document: the document.
+        seeds: the matches of :func:`compile_seeds`.
         can_count: whether a label counts at a score.
     """
-
-    def __init__(self, can_count: Callable[[str, float], bool]) -> None:
-        self._can_count = can_count
-
-    def find(self, document: Document, seeds: Sequence[Interval]) -> list[Span]:
-        """Find the values in a document near the matches of :func:`compile_seeds`, sorted.
-
-        The label of a speaker ("Customer:") calls nothing.
-        """
-        text = document.text
-        speakers = {turn.speaker[0] for turn in document.turns if turn.speaker is not None}
-        values: dict[int, Value] = {}
-        owner: Call | None = None
-        for call in _find_calls(text, sorted(seeds)):
-            if call.start in speakers and not call.number_word:
-                continue
-            for value in _read_values(text, call, owner):
-                values[value[0]] = value
-            if call.name is not None and call.name.kind == "code" and not call.is_bare:
-                owner = call
-        return [
-            Span(start, end, label, score, f"rules:named-number+context({noun})")
-            for start, end, label, score, noun in values.values()
-            if label and self._can_count(label, score)
-        ]
+    text = document.text
+    speakers = {turn.speaker[0] for turn in document.turns if turn.speaker is not None}
+    values: dict[int, Value] = {}
+    owner: Call | None = None
+    for call in _find_calls(text, sorted(seeds)):
+        if call.start in speakers and not call.number_word:
+            continue
+        for value in _read_values(text, call, owner):
+            values[value[0]] = value
+        if call.name is not None and call.name.kind == "code" and not call.is_bare:
+            owner = call
+    return [
+        Span(start, end, label, score, f"rules:named-number+context({noun})")
+        for start, end, label, score, noun in values.values()
+        if label and can_count(label, score)
+    ]
 
 
 _DIGIT = rf"(?:{'|'.join(sorted(read_word_list('digits')))})"
@@ -259,8 +254,9 @@ def _list_codes(text: str, code: Code | None, label: str, score: float, noun: st
         yield code.start, code.end, label, score, noun
         joint = _AND.match(text, code.end)
         further = read_code(text, joint.end()) if joint and not code.is_spoken else None
-        is_alike = further is not None and (further.letters > 0) == (code.letters > 0) and not further.is_spoken
-        code = further if is_alike and further is not None and further.is_plain(text) else None
+        if further is None or further.is_spoken or (further.letters > 0) != (code.letters > 0):
+            return
+        code = further if further.is_plain(text) else None
 
 
 def _read_loose_number(text: str, call: Call, last: Call | None) -> Iterator[Value]:

@@ -16,7 +16,7 @@ import re2
 
 from allonym.checksums import get_validator
 from allonym.detection import Detector, scan
-from allonym.detection.named_numbers import NamedNumbers, compile_seeds
+from allonym.detection.named_numbers import compile_seeds, find_named_values
 from allonym.document import Document, Span
 from allonym.errors import PolicyError
 from allonym.pattern import PatternRule
@@ -104,11 +104,15 @@ class Ruleset:
     Args:
         rules: the pattern rules.
         thresholds: the least score that counts, by label.
-        named: finds numbers by their names. The rules' pass over the text also says where there may be any.
+        can_count: whether a label counts at a score; where it is given, numbers are found by their names, too, in
+            the places that the rules' pass over the text shows.
     """
 
     def __init__(
-        self, rules: Iterable[PatternRule], thresholds: Callable[[str], float], named: NamedNumbers | None = None
+        self,
+        rules: Iterable[PatternRule],
+        thresholds: Callable[[str], float],
+        can_count: Callable[[str, float], bool] | None = None,
     ) -> None:
         contexts: dict[tuple[str, ...], int] = {}
         self._contexts = scan.PatternSet(memory=_SET_MEMORY)
@@ -127,9 +131,9 @@ class Ruleset:
                 contexts[rule.context] = len(contexts)
                 self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
             self._rules.append(_CompiledRule(rule, threshold, contexts.get(rule.context, -1)))
-        self._named = named
+        self._can_count = can_count
         self._seeds = None
-        if named is not None:
+        if can_count is not None:
             self._seeds = _CompiledRule(compile_seeds(), 0.0, -1)
             sets.setdefault(0, scan.PatternSet(memory=_SET_MEMORY)).add(self._seeds.rule.pattern, len(self._rules))
             self._rules.append(self._seeds)
@@ -165,7 +169,7 @@ class Ruleset:
                 if rival is None or (rival.score, span.source) < (span.score, rival.source):
                     best[key] = span
         spans = list(best.values())
-        return spans + self._named.find(document, seeds) if seeds and self._named is not None else spans
+        return spans + find_named_values(document, seeds, self._can_count) if seeds and self._can_count else spans
 
     def _select_matching_rules(self, data: bytes | memoryview) -> list[_CompiledRule]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
@@ -315,7 +319,9 @@ def build_detector(policy: Policy) -> Detector:
             not rule.country or not policy.countries or rule.country in policy.countries
         )
 
+    def can_count(label: str, score: float) -> bool:
+        return policy.looks_for(label) and score >= policy.threshold_for(label)
+
     for rule in read_builtin_rules():
         policy.taxonomy.get(rule.label, f"rule {rule.name}")
-    named = NamedNumbers(lambda label, score: policy.looks_for(label) and score >= policy.threshold_for(label))
-    return Ruleset(filter(is_usable, (*read_builtin_rules(), *policy.patterns)), policy.threshold_for, named)
+    return Ruleset(filter(is_usable, (*read_builtin_rules(), *policy.patterns)), policy.threshold_for, can_count)

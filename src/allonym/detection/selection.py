@@ -88,17 +88,16 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     unread = _list_unread_passages(folded, prose, policy)
     if unread and policy.unknown_language == "refuse":
         raise DataError(describe_refusal(unread))
-    detectors = build_detectors(policy)
     candidates: list[Span] = []
-    for detector in detectors:
+    readers: list[Detector] = []  # of the whole text
+    for detector in build_detectors(policy):
         if prose is None or getattr(detector, "reads_technical", True):
+            readers.append(detector)
             candidates += _run_detector(detector, plain)
         elif prose.places:
             candidates += prose.restore_offsets(_run_detector(detector, prose.document))
     scores: dict[tuple[int, int, str], float] | None = None
-    readers = [detector for detector in detectors if getattr(detector, "reads_disguise", True)]
-    if prose is not None:
-        readers = [detector for detector in readers if getattr(detector, "reads_technical", True)]
+    readers = [detector for detector in readers if getattr(detector, "reads_disguise", True)]
     for offset, first, last, view in find_disguised_regions(folded):
         scores = scores or {(s.start, s.end, s.label): s.score for s in candidates}
         unmasked = Document(document.id, view.text, document.meta)
@@ -141,8 +140,10 @@ def count_unread_characters(document: Document, policy: Policy) -> dict[str, int
 
 def _list_unread_passages(folded: str, prose: Prose | None, policy: Policy) -> tuple[Passage, ...]:
     languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in build_detectors(policy)))
-    if not languages or prose is None:
-        return list_unread(folded, languages) if languages else ()
+    if not languages:
+        return ()
+    if prose is None:
+        return list_unread(folded, languages)
     return tuple(prose.restore_offsets(list_unread(prose.document.text, languages)))
 
 
@@ -193,25 +194,26 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     """
     document = add_turns(document)
     text = document.text
-    findings = _drop_superseded_findings(text, _select_identifying_candidates(text, policy, candidates), policy)
-    findings = weigh_findings(document, findings)
+    strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
+    identifying = _drop_technical_noise(text, strong, policy)
+    findings = weigh_findings(document, _drop_superseded_findings(text, identifying, policy))
     if policy.public_figures == "keep":
         findings = drop_public_figures(text, findings, policy.taxonomy)
-    tagged = [span for span in findings if span.source == TAGGER]
+    is_tagged = any(span.source == TAGGER for span in findings)
     person_score = compute_needed_scores(policy)["PERSON"]
     if names := [span for span in findings if span.source in (TAGGER, COLUMN)]:
         findings += find_repeated_names(text, names, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
         replaced = [span for span in findings if policy.rule(span.label).operator != "keep"]
         findings += find_name_repetitions(text, replaced, policy.taxonomy)
-    if person_score <= ECHO_SCORE and findings and KEPT not in document.roles:  # capitals in tables are no evidence
-        more = find_initials(text, findings, policy.taxonomy)
-        if is_written_with_care(text, [turn.start for turn in document.turns]):
-            more += find_capitalised_names(text, [*findings, *more])
-        findings += _drop_technical_noise(text, more, policy)
-    if tagged and person_score <= 1:
+        if KEPT not in document.roles:  # capitals in tables are no evidence
+            more = find_initials(text, findings, policy.taxonomy)
+            if is_written_with_care(text, [turn.start for turn in document.turns]):
+                more += find_capitalised_names(text, [*findings, *more])
+            findings += _drop_technical_noise(text, more, policy)
+    if is_tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
-    if tagged:
+    if is_tagged:
         findings = give_one_label(text, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
@@ -225,12 +227,6 @@ def _drop_kept_rivals(findings: list[Span], policy: Policy) -> list[Span]:
         return findings
     replaced = Reach((span.start, span.end) for span in findings if span.label not in kept_labels)
     return [span for span in findings if span.label not in kept_labels or not replaced.touches(span.start, span.end)]
-
-
-def _select_identifying_candidates(text: str, policy: Policy, candidates: Iterable[Span]) -> list[Span]:
-    """The candidates that reach their thresholds and are no noise of technical text."""
-    strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    return _drop_technical_noise(text, strong, policy)
 
 
 def _drop_technical_noise(text: str, candidates: list[Span], policy: Policy) -> list[Span]:
@@ -335,9 +331,9 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     findings = set(select_findings_and_add_repeats(document, policy, candidates))
     tagged = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
     strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    identifying = set(_select_identifying_candidates(document.text, policy, candidates))
-    noise = set(strong) - identifying
-    weighed = set(_drop_superseded_findings(document.text, list(identifying), policy))
+    identifying = _drop_technical_noise(document.text, strong, policy)
+    noise = set(strong).difference(identifying)
+    weighed = set(_drop_superseded_findings(document.text, identifying, policy))
     is_public = policy.public_figures == "keep"
     losses: dict[Span, Loss] = {}
     for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:

@@ -33,7 +33,7 @@ Stretch = TypeVar("Stretch", Span, Passage)
 COLUMN = "column"
 """Source of the findings that are whole parts."""
 
-LEAST_VALUE = 4
+_LEAST_VALUE = 4
 """Least number of characters of the value of a cell that is looked for in technical text."""
 
 
@@ -106,7 +106,7 @@ def apply_structure(document: Document, policy: Policy, candidates: list[Span]) 
     merged = merge_intervals(unchanged)
     whole_reach, unchanged_reach = Reach((s.start, s.end) for s in findings), Reach(merged)
     closed = merge_intervals([*merged, *((s.start, s.end) for s in findings)])
-    direct = list_direct_labels(policy)
+    direct = _list_direct_labels(policy)
     text = document.text
     findings = [_trim_span(text, span) for span in findings if text[span.start : span.end].strip()]
     for span in candidates:
@@ -129,7 +129,7 @@ def _find_values_in_technical_parts(document: Document, findings: list[Span]) ->
     text = document.text
     if TECHNICAL not in document.roles:
         return
-    cells = (span for span in findings if span.source == COLUMN and len(span) >= LEAST_VALUE)
+    cells = (span for span in findings if span.source == COLUMN and len(span) >= _LEAST_VALUE)
     labels = {text[span.start : span.end]: span.label for span in cells}
     for (a, b), role in zip(document.parts, document.roles, strict=True):
         if role == TECHNICAL and text[a:b].strip() in labels:
@@ -142,6 +142,5 @@ def _trim_span(text: str, span: Span) -> Span:
 
 
 @lru_cache(maxsize=64)
-def list_direct_labels(policy: Policy) -> frozenset[str]:
-    """Return the labels of the policy that identify by themselves."""
+def _list_direct_labels(policy: Policy) -> frozenset[str]:
     return frozenset(label.name for label in policy.taxonomy if label.kind == "direct")

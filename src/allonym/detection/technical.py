@@ -39,9 +39,9 @@ _TAG = re.compile(
 )
 _COMMENT = re.compile(r"(?:#|//|/\*|\*|--\s|<!--|;|%|[rRbBuUfF]{0,2}(?:\"\"\"|''')|REM )")
 _BLOCK_MARK = re.compile(r"\"\"\"|'''|(?<!\S)/\*{1,2}(?=\s|\Z)|\*/|<!--|-->")
-_KEY = re.compile(r"(- )?[\"']?[A-Za-z_][\w./ -]{0,40}[\"']?:(?:\s+(\S.*))?\Z")
+_KEY = re.compile(r"(?:- )?[\"']?[a-z_][\w./ -]{0,40}[\"']?:(?:\s+(\S.*))?\Z")
+"""A key of YAML or the like, which begins with a small letter, unlike most fields of forms, and its value."""
 _NESTING = re.compile(r":[ \t\r]*\n[ \t]*(?:- |[\"']?[a-z_][\w./-]*[\"']?:)")
-_BEGINS_LOWER = re.compile(r"(- )?[\"']?[a-z_]")
 _SIGNS = re.compile(r"[{}\[\]<>=_\\|&$]|::|\w\(|\(\)|[a-z]\.[a-z]\w*[.(]")
 _LITERAL = re.compile(
     r"""
@@ -84,7 +84,7 @@ _HOST = re.compile(r"(?i)(?:[a-z][a-z+.-]*://)?(?:[^@/]*@)?([^/:?#]+)")
 _PLACEHOLDER_MAILBOXES = read_word_list("placeholder_mailboxes")
 _PUBLIC_HOSTS = read_word_list("public_hosts")
 _FUNCTION = read_word_list("function_words")
-_NO_NAMES = read_word_list("technical_words")
+_TECHNICAL_WORDS = read_word_list("technical_words")
 
 
 @cache
@@ -158,7 +158,7 @@ def _find_blocks(text: str) -> Iterator[Interval]:
         return
     run = _Run()
     lines = [(m.start(), m.end(), _shorten(m[0].strip())) for m in _LINE.finditer(text)]
-    indents = [_measure_indent(text, start, end) for start, end, _ in lines]
+    indents = [len(m[0]) - len(m[0].lstrip(" \t")) for m in _LINE.finditer(text)]
     for number, (start, end, line) in enumerate(lines):
         strength = 2 if _opens_nesting(lines, indents, number) else _measure_strength(line) if start in likely else 0
         yield from run.add(start, end, line, indents[number], strength)
@@ -174,27 +174,15 @@ def _shorten(line: str) -> str:
     return line if len(line) <= 400 else line[:300] + line[-100:]
 
 
-def _measure_indent(text: str, start: int, end: int) -> int:
-    position = start
-    while position < end and text[position] in " \t":
-        position += 1
-    return position - start
-
-
 def _opens_nesting(lines: Sequence[tuple[int, int, str]], indents: Sequence[int], number: int) -> bool:
     """Whether a line is a key of YAML whose value is on indented lines, with keys or items of a list."""
     key = _KEY.match(lines[number][2])
-    if key is None or key[2] or not _BEGINS_LOWER.match(lines[number][2]) or number + 1 == len(lines):
+    if key is None or key[1] or number + 1 == len(lines):
         return False
     following = lines[number + 1][2]
     deeper = indents[number + 1] > indents[number]
-    nests_key = _KEY.match(following) and _BEGINS_LOWER.match(following)
-    return bool((deeper and nests_key) or (following.startswith("- ") and (deeper or nests_key)))
-
-
-def _is_small_key(line: str) -> bool:
-    """Whether a line is a key of YAML or the like, which begins with a small letter, unlike most fields of forms."""
-    return bool(_KEY.match(line) and _BEGINS_LOWER.match(line))
+    is_key = _KEY.match(following) is not None
+    return (deeper and is_key) or (following.startswith("- ") and (deeper or is_key))
 
 
 class _Run:
@@ -225,17 +213,18 @@ class _Run:
             return
         is_marked = bool(_SIGNS.search(line))
         is_comment = not strength and bool(_COMMENT.match(line))
+        is_key = bool(_KEY.match(line))
         if strength:
             if self.start < 0:
                 self.start = self.lead if self.lead >= 0 else start
             self.end = end
             self.strength += strength
             self.prose = 0
-        elif self.start < 0 and (is_comment or _is_small_key(line)):
+        elif self.start < 0 and (is_comment or is_key):
             if self.lead < 0 or (self.blanks > 1 and not self.lead_is_block):
                 self.lead = start
             self.lead_is_block = self.lead_is_block or bool(_BLOCK_MARK.match(line))
-        elif is_comment or is_marked or _is_small_key(line) or (indent and self.start >= 0):
+        elif is_comment or is_marked or is_key or (indent and self.start >= 0):
             self.prose = 0 if is_comment or is_marked else self.prose + 1
             if self.start >= 0 and not self.blanks and self.prose <= _RUN_ON:
                 self.end = end
@@ -317,7 +306,7 @@ class _PassageReader:
         words = self._text[span.start : span.end].strip("#*`_ ").split()
         if all(_is_technical_word(word) or (word.isupper() and len(words) > 1) or word[0].isdigit() for word in words):
             return True
-        if any(_is_camel(word.strip(",.;:")) and not _is_known_name(word.strip(",.;:")) for word in words):
+        if any(_is_camel(word) and not _is_known_name(word) for word in (word.strip(",.;:") for word in words)):
             return True
         return len(words) == 1 and words[0].islower() and words[0] in self._identifiers
 
@@ -381,8 +370,8 @@ class _PassageReader:
         if "PHONE_NUMBER" in lineage:
             return bool(_DUMMY_PHONE.match(surface))
         if "IP_ADDRESS" in lineage:
-            before = self._text[max(0, span.start - 1) : span.start]
-            return bool(_LOCAL_ADDRESS.match(surface)) or before in ("/", "v") or _is_version(self._text, span)
+            is_version = self._text.endswith(("/", "v", "==", ">=", "~=", "<="), 0, span.start)
+            return is_version or bool(_LOCAL_ADDRESS.match(surface))
         if "CONNECTION_STRING" in lineage:
             return False
         if "USER_NAME" in lineage:
@@ -399,10 +388,6 @@ class _PassageReader:
             is_public = any(name == host or name.endswith("." + host) for host in _PUBLIC_HOSTS)
             return is_public or "." not in name or bool(_RESERVED_HOST.search(surface)) or "://" not in surface
         return surface.startswith("0x")
-
-
-def _is_version(text: str, span: Span) -> bool:
-    return text[max(0, span.start - 2) : span.start] in ("==", ">=", "~=", "<=")
 
 
 def _is_expression(text: str, span: Span) -> bool:
@@ -444,28 +429,21 @@ def _is_camel(word: str) -> bool:
 
 def _is_technical_word(word: str) -> bool:
     lower = word.lower()
-    is_ordinary = lower in _NO_NAMES or lower in _FUNCTION or lower in read_ordinary_words()
+    is_ordinary = lower in _TECHNICAL_WORDS or lower in _FUNCTION or lower in read_ordinary_words()
     return is_ordinary or (lower in read_common_terms() and lower not in read_common_terms("also_names"))
 
 
-@lru_cache(maxsize=4096)
-def _list_name_parts(word: str) -> frozenset[str]:
-    return frozenset(fact.part for fact in KnowledgeBase.open().name_facts(word))
-
-
 def _is_known_name(word: str) -> bool:
-    return bool(_list_name_parts(word))
+    return bool(KnowledgeBase.open().name_facts(word))
 
 
 def _is_known_given_name(word: str) -> bool:
-    return "first" in _list_name_parts(word)
+    return any(fact.part == "first" for fact in KnowledgeBase.open().name_facts(word))
 
 
 def _is_glued(text: str, start: int, end: int) -> bool:
     """Whether signs of code join a surface to what stands beside it."""
-    before, after = text[start - 1 : start], text[end : end + 2]
-    if before and (before in _GLUE_BEFORE or before.isalnum()):
+    before, first, second = text[start - 1 : start], text[end : end + 1], text[end + 1 : end + 2]
+    if before in _GLUE_BEFORE or before.isalnum() or first in _GLUE_AFTER or first.isalnum():
         return True
-    if not after or after == "::" or after[0] in _GLUE_AFTER or after[0].isalnum():
-        return bool(after)
-    return after[0] == "." and after[1:].isalpha()
+    return first + second == "::" or (first == "." and second.isalpha())

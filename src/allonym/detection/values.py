@@ -12,14 +12,14 @@ from typing import Literal
 
 from allonym.checksums.general import named_code, secret, secret_shape
 from allonym.detection.words import read_word_list
+from allonym.document import Interval
 
-_DIGITS = dict.fromkeys(("zero", "oh", "nought", "naught", "nil"), 0)
-_DIGITS |= {w: i for i, w in enumerate("one two three four five six seven eight nine".split(), 1)} | {"niner": 9}
+_ONES = "one two three four five six seven eight nine".split()
 _TEENS = "ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
 _TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 _TIMES = frozenset("double triple treble".split())
 _SIGNS = frozenset("dash hyphen slash stroke oblique dot point".split())
-_SPOKEN = frozenset(_DIGITS) | frozenset(_TEENS) | frozenset(_TENS) | {"hundred"}
+_SPOKEN = frozenset((*"zero oh nought naught nil niner hundred".split(), *_ONES, *_TEENS, *_TENS))
 _ALPHABET = read_word_list("spelling_alphabet")
 _NO_PREFIX = frozenset(
     "OF THE IS AND FOR ON IN TO AT BY IF AS OR NOT ARE WAS NO AN DATE FROM ALL ANY THIS THAT IT BE ID NR REF TEL FAX "
@@ -82,11 +82,9 @@ class Code:
 
     def is_said(self, text: str) -> bool:
         """Whether this may answer "What is the order number?"."""
-        if self.is_spoken:
-            return self.digits + self.letters >= 3
         surface = text[self.start : self.end]
         has_form = self.letters > 0 and self.digits + self.letters >= 5 and surface == surface.upper()
-        return self.is_called(text) and (self.digits >= 4 or has_form)
+        return self.is_called(text) and (self.is_spoken or self.digits >= 4 or has_form)
 
     def is_strict(self, text: str) -> bool:
         """Whether this is a code wherever it stands, so that words may lie between it and its name."""
@@ -163,7 +161,7 @@ def read_code(text: str, position: int) -> Code | None:
             tokens.pop()
     if not tokens:
         return None
-    digits, letters = (sum(getattr(t, name) for t in tokens) for name in ("digits", "letters"))
+    digits, letters = sum(t.digits for t in tokens), sum(t.letters for t in tokens)
     is_spoken = all(t.kind in _SPELLED for t in tokens) and len(tokens) > 1
     if not digits and not (is_spoken and letters >= 5):
         return None
@@ -227,7 +225,7 @@ _MONTH = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\b\.?)"
 )
-_UNITS = "(?:one|two|three|four|five|six|seven|eight|nine)"
+_UNITS = f"(?:{'|'.join(_ONES)})"
 _TENTH = rf"(?:{'|'.join(_TENS)})(?:[ \-]{_UNITS})?"
 _SMALL = rf"(?:{'|'.join(_TEENS)}|{_UNITS})"
 _RANK = (
@@ -252,7 +250,7 @@ _BIRTH_DATE = re.compile(
 )
 
 
-def read_date(text: str, position: int) -> tuple[int, int] | None:
+def read_date(text: str, position: int) -> Interval | None:
     """Read a day, or a year alone, in digits, words or both."""
     match = _BIRTH_DATE.match(text, position)
     return match.span(1) if match else None
@@ -265,7 +263,7 @@ _LONE = re.compile(r"[A-Z][\w'\-]{2,20}(?=[.!]?(?:\n|$|\"|”))")
 _PROSE = read_word_list("function_words")
 
 
-def read_password(text: str, position: int, link: Literal["sign", "is", ""]) -> tuple[int, int] | None:
+def read_password(text: str, position: int, link: Literal["sign", "is", ""]) -> Interval | None:
     """Read a password after what links it to its name: ``:`` or ``=``, ``is``, or nothing (a blank or a comma).
 
     In quotation marks and after a colon anything counts that is no word of prose; after "is" it must not look like a
@@ -290,13 +288,13 @@ def read_password(text: str, position: int, link: Literal["sign", "is", ""]) -> 
     return None
 
 
-def read_phrase(text: str, position: int) -> tuple[int, int] | None:
+def read_phrase(text: str, position: int) -> Interval | None:
     """Read a pass phrase: three to eight plain words up to the end of the clause, no function word among them."""
     match = _PHRASE.match(text, position)
     return match.span() if match and _PROSE.isdisjoint(re.split(r"[ \-]", match[0])) else None
 
 
-def read_lone_word(text: str, position: int) -> tuple[int, int] | None:
+def read_lone_word(text: str, position: int) -> Interval | None:
     """Read a word with a capital that is the rest of its line."""
     match = _LONE.match(text, position)
     return match.span() if match else None

@@ -1,7 +1,7 @@
 """One verdict for each surface of a document: what counts, with which borders and with which label.
 
 Detectors give chances, mention by mention. Here, where the findings of all of them are known, those that rest on a
-chance (the tagger's and those of hotwords) are weighed by what identifies:
+chance (the tagger's, and the repeats of names) are weighed by what identifies:
 
 - Words that lead to a name or follow it are no part of it: ``Hi Bram``, ``P.S. Pip``, ``first day, 2 September``.
 - Departments, degrees, things that are counted (``section 6``, ``Year 5``) and names of tests identify nobody.
@@ -22,13 +22,12 @@ from dataclasses import replace
 
 from allonym.detection import TAGGER
 from allonym.detection.listed_names import has_listed_name
-from allonym.detection.mentions import is_written_with_care, uses_capitals
+from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
-_NAMES = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 _SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _LIKELY, _SURE, _CERTAIN = 0.3, 0.65, 0.9
 """Chances by which a word that the text writes in small letters too is a name: within a sentence, and at its start."""
@@ -58,8 +57,8 @@ _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
 _DEGREE = re.compile(
     r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
 )
-_FIELDS_OF_STUDY = read_word_list("specialities")
-_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |(?i:{'|'.join(sorted(_FIELDS_OF_STUDY))})\b)")
+_SPECIALITIES = read_word_list("specialities")
+_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
 """What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
@@ -85,6 +84,7 @@ _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?[\d+]")
 _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
+_INSURANCE = "national insurance"
 _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
@@ -121,7 +121,9 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
 def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
     """Give all mentions of a name that rest on a chance the label that has the most chances in the whole document."""
     findings = list(findings)
-    names = [s for s in findings if s.label in _NAMES or any(taxonomy.within(s.label, name) for name in _NAMES[1:])]
+    names = [
+        s for s in findings if s.label == "PERSON" or any(taxonomy.within(s.label, name) for name in NAME_LABELS[1:])
+    ]
     surfaces = {s: text[s.start : s.end].casefold() for s in names if _rests_on_chance(s) or s.label == "PERSON"}
     votes: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for span, surface in surfaces.items():
@@ -141,7 +143,7 @@ def _rests_on_chance(span: Span) -> bool:
 
 def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]:
     start, end = span.start, span.end
-    if span.label in _NAMES and _SHOP.match(text, end):
+    if span.label in NAME_LABELS and _SHOP.match(text, end):
         end += 2
     for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
         if match := lead.match(text, start, end):
@@ -185,7 +187,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     words = surface.replace("'", " ").lower().split()
     if span.label in ("ORGANIZATION", "FACILITY", "OCCUPATION", "PERSON", "LOCATION"):
-        is_unit = all(word in _UNITS or word in _SMALL or word in _FIELDS_OF_STUDY for word in words)
+        is_unit = all(word in _UNITS or word in _SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
             return not surface.startswith("Department of")
     if span.label == "LAW" and not any(map(str.isalpha, surface)):
@@ -213,10 +215,9 @@ def _names_number(text: str, start: int, end: int) -> bool:
         return bool(_NUMBER_NEXT.match(text, end))
     if surface.islower() and surface.endswith(" number"):
         return True
-    is_plain = surface in _FIELDS or surface in _UNITS
-    return (is_plain and bool(_NUMBER_WORD.match(text, end))) or text[
-        start : start + 18
-    ].lower() == "national insurance"
+    if text[start : start + len(_INSURANCE)].lower() == _INSURANCE:
+        return True
+    return (surface in _FIELDS or surface in _UNITS) and bool(_NUMBER_WORD.match(text, end))
 
 
 def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is_careful: bool) -> list[Span]:
@@ -242,8 +243,10 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
     for (surface, is_common_calling), spans in mentions.items():
         words = find_words(surface)
         if is_common_calling:
-            dropped.update(() if len(words) > 1 or not meant.isdisjoint(spans) else spans)
-        if is_common_calling or not has_capitals:
+            if len(words) < 2 and meant.isdisjoint(spans):
+                dropped.update(spans)
+            continue
+        if not has_capitals:
             continue
         opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
