@@ -96,6 +96,28 @@ def test_several_documents_of_one_output_are_named_and_the_caller_chooses(vault)
         restore(made[0], key=KEY, document="Cyd")
 
 
+def test_where_only_one_of_the_documents_replaced_a_word_it_is_left_and_listed(vault):
+    keep(vault, "a", "Emma is here, aged 45.", ("45", "45", "AGE"))
+    keep(vault, "b", "Ada is here, aged 45.", ("Ada", "Emma", "PERSON"), ("45", "45", "AGE"))
+    done = bring(vault, "Emma is here, aged 45.")
+    assert (done.text, done.restored, done.unknown) == ("Emma is here, aged 45.", 1, 1)
+    assert sorted(done.documents) == ["a", "b"]
+    assert [done.text[one.start : one.end] for one in done.residue] == ["Emma"]
+
+
+def test_a_document_without_replacements_stays_as_it_is(vault):
+    keep(vault, "a", "Ada Brook of Leeds", ADA, LEEDS)
+    text = keep(vault, "b", "Emma Tyler of Hamburg came.")
+    done = bring(vault, text)
+    assert (done.text, done.found, done.unknown, done.documents) == (text, (), 0, ("b",))
+
+
+def test_passages_that_were_removed_side_by_side_come_back(vault):
+    text = "AdaBrook left."
+    made = keep(vault, "a", text, ("Ada", "", "PERSON"), ("Brook", "", "PERSON"))
+    assert bring(vault, made).text == text
+
+
 UNRELATED = (
     "Don't ask. Das Essen war gut, und Hamburg ist schön.",
     "M. Tyler came from Hamburg in May, aged 45.",

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from allonym.errors import AllonymError, VaultError, VaultLocked, WrongKey
+from allonym.plan import Edit, Plan
 from allonym.vault import Vault, store
 
 SECRET = b"a secret only for the tests, 32b"
@@ -159,29 +160,48 @@ def test_two_counters_cannot_change_places(file_vault, file):
         book.number("few")
 
 
+def find_sealed_bytes(file: Path, data: bytes, table: str) -> list[int]:
+    """Return the places of a table's sealed values in a vault's file."""
+    connection = sqlite3.connect(file)
+    values = [row[0] for row in connection.execute(f"SELECT sealed FROM allonym_{table}")]
+    connection.close()
+    starts = [(data.index(value), len(value)) for value in values]
+    return [place for start, size in starts for place in range(start, start + size)]
+
+
 def test_flipped_bits_give_an_error_or_what_is_right_and_never_something_else(tmp_path):
     source = tmp_path / "source"
+    plan = Plan("0" * 32, (Edit(0, 3, "Emma", "PERSON", 1, "pseudonym@1", "Ada"),), (), "1" * 32)
     with Vault.create(source, SECRET) as vault:
         fill(vault)
+        with vault.book("letters") as book:
+            book.keep_plan("a", plan, "Emma came to see us.")
         known, numbers = use(vault)
+        plans = vault.plans("letters", "a")
         vault.rotate(SECRET)  # empties the journal into the file
     whole = source.read_bytes()
-    used = [i for i, byte in enumerate(whole) if byte]
     draw = random.Random(4)
-    refused = 0
-    for i, place in enumerate(draw.sample(used, 120)):
+
+    def is_refused(place: int) -> bool:
         data = bytearray(whole)
         data[place] ^= 1 << draw.randrange(8)
-        path = tmp_path / f"v{i}"
+        path = tmp_path / f"v{place}"
         path.write_bytes(data)
         try:
             with Vault.open(path, SECRET) as vault:
                 found, got = use(vault)
-            assert set(found) <= set(known)
-            assert all(a in (b, None) for a, b in zip(got, numbers, strict=True))
+                kept = vault.plans("letters", "a")
         except VaultError:
-            refused += 1
-    assert refused > 25
+            return True
+        assert set(found) <= set(known) and set(kept) <= set(plans)
+        assert all(a in (b, None) for a, b in zip(got, numbers, strict=True))
+        return False
+
+    for table, count in (("known", 20), ("assigned", 20), ("plans", 10)):
+        assert all(is_refused(place) for place in draw.sample(find_sealed_bytes(source, whole, table), count))
+    unread = {*find_sealed_bytes(source, whole, "digests")}
+    used = [i for i, byte in enumerate(whole) if byte and i not in unread]
+    assert sum(is_refused(place) for place in draw.sample(used, 120)) > 30
 
 
 # Silence

@@ -42,9 +42,9 @@ def restore(
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
     The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
-    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 0 if all
-    replacements in the text were restored, and 1 if one is left, or something may be one. A text need not use all
-    replacements of its document.
+    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if a
+    replacement is left, or a word that may well be one, else 0. Numbers and ordinary words that are left, since any
+    text has them, are only noted. A text need not use all replacements of its document.
 
     \b
     Examples:

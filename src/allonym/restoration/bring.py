@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
-from allonym.plan import Plan, invert_plan
+from allonym.plan import Plan
 from allonym.replace.wording import find_article, fit_article
-from allonym.restoration.documents import OUTPUT, Origin, find_origin, list_document_ids
+from allonym.restoration.documents import Origin, find_origin, list_document_ids, match_outputs
 from allonym.restoration.edits import (
     ARTICLE,
     has_originals,
     is_irreversible,
     list_article_replacements,
-    list_plan_replacements,
+    list_replacements,
 )
 from allonym.restoration.evidence import Evidence
 from allonym.restoration.hits import Match
@@ -67,7 +67,8 @@ class Restored:
     Attributes:
         text: hidden from ``repr``.
         restored: number of replacements restored.
-        unknown: number of replacements that were left, or may have been, and of originals that are lost.
+        unknown: number of replacements that were left, or may have been, and of originals that are lost. Numbers and
+            ordinary words that nothing supports are not counted, since any text has them; a note says so.
         notes: the reasons, without text of the document.
         found: the restored mentions, in reading order.
         residue: what is still there and is a replacement, or may be one, in reading order.
@@ -203,7 +204,7 @@ class Arriving:
 
     def __init__(self, restorer: Restorer) -> None:
         self._restorer = restorer
-        self._evidence = Evidence(restorer._index.rows, {}) if restorer._vault is not None else None
+        self._evidence = Evidence(restorer._index.rows) if restorer._vault is not None else None
         self._context = ""
         self._waiting = ""
         self.restored = 0
@@ -212,9 +213,7 @@ class Arriving:
     def _judge_matches(self, text: str, matches: Sequence[Match]) -> list[Match]:
         """Return the sure matches; from a vault, those that what came before supports."""
         if self._evidence is not None:
-            self._evidence.add_documents(self._restorer.find_documents(matches))
-            self._evidence.note_matches(matches)
-            matches = self._evidence.judge_matches(text, matches)
+            matches = self._evidence.judge_matches(text, matches, self._restorer.find_documents(matches))
         return [match for match in matches if match.is_sure]
 
     def feed(self, piece: str) -> str:
@@ -307,20 +306,14 @@ def restore(
     origin = Origin()
     scope_restorer: Restorer | None = None
     if plan is not None and has_originals(plan):
-        original = invert_plan(text, plan)
-        if original is not None:
-            edits = (e for e in plan.edits if not e.operator.startswith(ARTICLE))
-            mentions = tuple(Found(e.start, e.end, "exact", e.label, "output") for e in edits)
-            _log_restore(vault, scope, actor, len(mentions), 0)
-            return Restored(original, len(mentions), found=mentions)
-        origin = Origin((KeptPlan("", "", plan),), remaining=(plan.edits,))
+        kept = (KeptPlan("", "", plan),)
+        origin = match_outputs(text, kept) or Origin(kept, remaining=(plan.edits,))
     elif vault is not None:
         with vault.read_plans(scope) as reader:
             origin = find_origin(reader, text, document)
         if document and not origin.plans:
             raise RestoreError(f"this vault knows no document {document!r} in scope {scope!r}")
-    is_exact = origin.matches and origin.matches[0].evidence == OUTPUT
-    if vault is not None and not is_exact:
+    if vault is not None and not origin.is_exact:
         scope_restorer = Restorer.from_vault(vault, scope, key=key)
     elif key is not None:
         scope_restorer = Restorer((), key=key)
@@ -342,15 +335,14 @@ def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer |
     lost = missing = 0
     planned: frozenset[str] = frozenset()
     knows_tags = False
-    if origin.plans and not (matches and matches[0].evidence == OUTPUT):
+    if origin.plans and not origin.is_exact:
         entries, expected = _list_origin_replacements(origin)
         restorer = Restorer(entries, key=None if scope_restorer is None else scope_restorer._key)
         index = restorer._index
         planned = frozenset(row.text for row in index.rows)
         mine = _drop_overlaps(restorer._mark_articles(restorer._make_scan(text).find_matches()), matches)
-        evidence = Evidence(index.rows, {}, {""} if matches else (), is_given=True)
-        evidence.note_matches(mine)
-        mine = evidence.judge_matches(text, mine)
+        evidence = Evidence(index.rows, {""} if matches else (), is_given=True)
+        mine = evidence.judge_matches(text, mine, {})
         notes += _note_ordinary_words(mine, index, expected)
         mine, missing, more = reconcile_with_plan(mine, index, expected, is_shown=evidence.is_shown())
         notes += more
@@ -358,13 +350,12 @@ def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer |
         notes += [_LOST] * bool(lost)
         matches = order_matches((*matches, *explain_uncertain(mine, index.rows)))
         knows_tags = restorer.knows_tags
-    if scope_restorer is not None and not (origin.matches and origin.matches[0].evidence == OUTPUT):
+    if scope_restorer is not None and not origin.is_exact:
         rows = scope_restorer._index.rows
         mine = _drop_overlaps(scope_restorer._mark_articles(scope_restorer._make_scan(text).find_matches()), matches)
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
-        evidence = Evidence(rows, scope_restorer.find_documents(mine), (plan.row for plan in origin.plans))
-        evidence.note_matches(mine)
-        mine = evidence.judge_matches(text, mine)
+        evidence = Evidence(rows, (plan.row for plan in origin.plans))
+        mine = evidence.judge_matches(text, mine, scope_restorer.find_documents(mine))
         notes += _note_ordinary_words(mine, scope_restorer._index)
         matches = order_matches((*matches, *explain_uncertain(mine, rows)))
         knows_tags = knows_tags or scope_restorer.knows_tags
@@ -379,9 +370,9 @@ def _list_origin_replacements(origin: Origin) -> tuple[list[Known], dict[str, li
     expected: dict[str, list[str]] = {}
     for number, (kept_plan, remaining) in enumerate(zip(origin.plans, origin.remaining, strict=True)):
         mark = f"{number}:" if len(origin.plans) > 1 else ""
-        entries += (replace(k, entity=mark + k.entity) for k in list_plan_replacements(kept_plan.plan))
-        entries += list_article_replacements(kept_plan.plan)
-        for entry in list_plan_replacements(Plan("", remaining)):
+        entries += (replace(k, entity=mark + k.entity) for k in list_replacements(kept_plan.plan.edits))
+        entries += list_article_replacements(kept_plan.plan.edits)
+        for entry in list_replacements(remaining):
             expected.setdefault(entry.replacement, []).append(entry.original)
     return entries, expected
 
@@ -502,7 +493,7 @@ def _collect_replacements(plan: Plan, vault: Vault | None, key: bytes | str | No
     _check_sources(plan, vault, key)
     entries: list[Known] = []
     if has_originals(plan):
-        entries += (*list_plan_replacements(plan), *list_article_replacements(plan))
+        entries += (*list_replacements(plan.edits), *list_article_replacements(plan.edits))
     if vault is not None:
         there = {entry.replacement for entry in entries}
         entries += (entry for entry in _list_vault_replacements(vault, scope) if entry.replacement not in there)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
-from allonym.plan import Edit, Plan, invert_plan, locate_replacements
-from allonym.restoration.edits import ARTICLE, is_irreversible
+from allonym.document import Interval
+from allonym.plan import Edit, invert_plan, locate_replacements
+from allonym.restoration.edits import ARTICLE
 from allonym.restoration.hits import Match
+from allonym.restoration.residue import order_matches
 
 if TYPE_CHECKING:
     from allonym.vault.plans import PlanReader
@@ -40,12 +43,14 @@ class Origin:
         rivals: of further documents that it may come from as well.
         matches: the replacements in sentences that nobody changed, in reading order.
         remaining: the edits of each plan that stand in no such sentence.
+        is_exact: whether the plans made exactly this text, so that nothing else is to be restored.
     """
 
     plans: tuple[KeptPlan, ...] = ()
     rivals: tuple[KeptPlan, ...] = ()
     matches: tuple[Match, ...] = ()
     remaining: tuple[tuple[Edit, ...], ...] = field(default=(), repr=False)
+    is_exact: bool = False
 
 
 def find_origin(reader: PlanReader, text: str, document: str) -> Origin:
@@ -57,12 +62,11 @@ def find_origin(reader: PlanReader, text: str, document: str) -> Origin:
         document: id of the document, if it is known; else empty.
     """
     candidates = reader.find_by_document(document) if document else reader.find_by_output(text)
-    exact = tuple(plan for plan in candidates if invert_plan(text, plan.plan) is not None)
-    if exact:
-        return _match_outputs(text, exact)
+    exact = match_outputs(text, candidates)
+    if exact is not None:
+        return exact
     if document:
-        newest = candidates[-1:]
-        return _match_pieces(text, newest, ())
+        return _match_pieces(text, candidates[-1:], ())
     plans, rivals = _choose_plans(text, reader.find_by_pieces(text))
     return _match_pieces(text, plans, rivals)
 
@@ -92,23 +96,20 @@ def _choose_plans(text: str, kept: Sequence[KeptPlan]) -> tuple[tuple[KeptPlan, 
     return tuple(plans), tuple(plan for plan in rivals if plan not in plans)
 
 
-def _match_outputs(text: str, kept: Sequence[KeptPlan]) -> Origin:
-    """Match the edits of plans that made exactly this text; several have to agree on the originals."""
-    matches: list[Match] = []
-    by_place: dict[tuple[int, int], set[str | None]] = defaultdict(set)
-    for plan in kept:
-        for start, end, edit in locate_replacements(plan.plan.edits):
-            by_place[start, end].add(edit.original)
-    for start, end, edit in locate_replacements(kept[0].plan.edits):
-        match = _make_match(start, end, edit, OUTPUT)
-        if len(by_place[start, end]) > 1 or any(_overlaps((start, end), place) for place in by_place):
-            match = match._replace(out=None, why=SEVERAL)
-        matches.append(match)
-    return Origin(tuple(kept[:1]), tuple(kept[1:]), tuple(matches), ((),))
-
-
-def _overlaps(place: tuple[int, int], other: tuple[int, int]) -> bool:
-    return place != other and place[0] < other[1] and other[0] < place[1]
+def match_outputs(text: str, candidates: Sequence[KeptPlan]) -> Origin | None:
+    """Match the edits of the plans that made exactly this text, where they agree; None if no plan made it."""
+    kept = tuple(plan for plan in candidates if invert_plan(text, plan.plan) is not None)
+    if not kept:
+        return None
+    located = [locate_replacements(plan.plan.edits) for plan in kept]
+    agreed = set.intersection(*({(start, end, edit.original) for start, end, edit in places} for places in located))
+    matches = [_make_match(start, end, e, OUTPUT) for start, end, e in located[0] if (start, end, e.original) in agreed]
+    disputed: dict[Interval, Match] = {}
+    for start, end, edit in chain(*located):
+        if (start, end, edit.original) not in agreed:
+            match = _make_match(start, end, edit, OUTPUT)
+            disputed.setdefault((start, end), match._replace(out=None, why=SEVERAL))
+    return Origin(kept[:1], kept[1:], tuple(order_matches((*matches, *disputed.values()))), ((),), is_exact=True)
 
 
 def _make_match(start: int, end: int, edit: Edit, evidence: str) -> Match:
@@ -120,58 +121,46 @@ def _match_pieces(text: str, plans: tuple[KeptPlan, ...], rivals: tuple[KeptPlan
     """Match the replacements in sentences that nobody changed, unless plans differ on them."""
     from allonym.vault.plans import digest_piece, split_into_pieces
 
-    versions_by_digest: dict[str, list[tuple[int, tuple[_Place, ...] | None]]] = defaultdict(list)
+    versions_by_digest: dict[str, list[tuple[int, tuple[_Place, ...]]]] = defaultdict(list)
     for number, candidate in enumerate((*plans, *rivals)):
         for piece, places in _list_piece_places(candidate):
             versions_by_digest[piece.digest].append((number, places))
-    standing: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    standing: dict[str, list[Interval]] = defaultdict(list)
     for start, end in split_into_pieces(text):
         standing[digest_piece(text[start:end])].append((start, end))
     matches: list[Match] = []
     used: set[tuple[int, int]] = set()
     for digest, intervals in standing.items():
         versions = versions_by_digest.get(digest, [])
-        in_order = len({number for number, _ in versions}) == 1 and len(versions) == len(intervals)
+        is_in_order = len({number for number, _ in versions}) == 1 and len(versions) == len(intervals)
+        if not is_in_order and len({_name_originals(places) for _, places in versions}) != 1:
+            continue
+        used.update((number, place.number) for number, places in versions for place in places)
         for i, (start, _) in enumerate(intervals):
-            agreed = (
-                versions[i : i + 1] if in_order else versions[: len({_name_originals(v[1]) for v in versions}) == 1]
-            )
-            for _, places in agreed:
-                if places is None or any(text[start + p.start : start + p.end] != p.edit.replacement for p in places):
-                    continue
+            _, places = versions[i if is_in_order else 0]
+            if all(text[start + p.start : start + p.end] == p.edit.replacement for p in places):
                 matches += [_make_match(start + p.start, start + p.end, p.edit, SENTENCE) for p in places]
-                numbered = agreed if in_order else versions
-                used.update((number, p.number) for number, places in numbered for p in places or ())
     remaining = tuple(
         tuple(edit for i, edit in enumerate(candidate.plan.edits) if (number, i) not in used)
         for number, candidate in enumerate(plans)
     )
-    return Origin(plans, rivals, tuple(sorted(matches, key=lambda m: m.start)), remaining)
+    return Origin(plans, rivals, tuple(order_matches(matches)), remaining)
 
 
-def _name_originals(places: tuple[_Place, ...] | None) -> tuple[tuple[int, str | None], ...]:
-    return tuple((place.start, place.edit.original) for place in places or ())
+def _name_originals(places: Iterable[_Place]) -> tuple[tuple[int, str | None], ...]:
+    return tuple((place.start, place.edit.original) for place in places)
 
 
-def _list_piece_places(kept: KeptPlan) -> list[tuple[Piece, tuple[_Place, ...] | None]]:
-    """Return the pieces of an output with their edits; None where an edit reaches over the piece's border."""
+def _list_piece_places(kept: KeptPlan) -> Iterator[tuple[Piece, tuple[_Place, ...]]]:
+    """Yield the pieces of an output with their edits; with none where an edit reaches over the piece's border."""
     located = locate_replacements(kept.plan.edits)
     ends = [end for _, end, _ in located]
-    out: list[tuple[Piece, tuple[_Place, ...] | None]] = []
     for piece in kept.pieces:
-        inside = []
-        for i in range(bisect_right(ends, piece.start), len(located)):
-            if located[i][0] >= piece.end:
+        places = []
+        for number in range(bisect_right(ends, piece.start), len(located)):
+            start, end, edit = located[number]
+            if start >= piece.end:
                 break
-            inside.append((i, *located[i]))
-        if any(start < piece.start or end > piece.end for _, start, end, _ in inside):
-            out.append((piece, None))
-            continue
-        places = [_Place(start - piece.start, end - piece.start, edit, i) for i, start, end, edit in inside]
-        out.append((piece, tuple(places)))
-    return out
-
-
-def has_lost_originals(plan: Plan) -> bool:
-    """Tell whether a plan removed, masked or generalised something, which only its exact output gives back."""
-    return any(is_irreversible(edit) for edit in plan.edits)
+            places.append(_Place(start - piece.start, end - piece.start, edit, number))
+        reaches_over = places and (places[0].start < 0 or places[-1].end > piece.end - piece.start)
+        yield piece, () if reaches_over else tuple(places)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from allonym.plan import Edit, Plan
@@ -26,9 +26,9 @@ def is_irreversible(edit: Edit) -> bool:
     return is_lost and not edit.operator.startswith(ARTICLE)
 
 
-def list_plan_replacements(plan: Plan) -> Iterator[Known]:
-    """Yield the plan's replacements that can be searched for."""
-    for e in plan.edits:
+def list_replacements(edits: Iterable[Edit]) -> Iterator[Known]:
+    """Yield the replacements of a plan's edits that can be searched for."""
+    for e in edits:
         if not e.operator.startswith(ARTICLE) and not is_irreversible(e) and e.original is not None:
             token, original = _strip_shared_space_and_ending(e.replacement, e.original)
             yield Known(token, original, e.label, e.operator, str(e.entity) if e.entity else f"@{e.start}")
@@ -53,9 +53,9 @@ def _strip_shared_space_and_ending(replacement: str, original: str) -> tuple[str
     return replacement[a:].strip(" ") or replacement[a:], original[a:]
 
 
-def list_article_replacements(plan: Plan) -> Iterator[Known]:
-    """Return the replacements before which a plan adapted an article."""
-    for edit, following in pairwise(plan.edits):
+def list_article_replacements(edits: Iterable[Edit]) -> Iterator[Known]:
+    """Yield the replacements before which a plan's edits adapted an article."""
+    for edit, following in pairwise(edits):
         if edit.operator.startswith(ARTICLE) and following.original is not None:
             token, _ = _strip_shared_space_and_ending(following.replacement, following.original)
             yield Known(token, edit.original or "", following.label, edit.operator, "")

@@ -21,7 +21,8 @@ the replacement stands in no text by chance; the grammar of tags."""
 UNSUPPORTED = "may be the text's own: nothing in the text shows the document that has this replacement for {label}"
 OTHER_MEANING = "an article stands before a replacement for {label}, so that it is another word"
 
-_LEAST_CODE, _LEAST_MIXED = 6, 6
+_LEAST_SIGNS = 6
+"""Letters and digits of a code that hardly any text has by chance."""
 _PLAINLY = frozenset({"exact", "markdown", "html", "json", "url", "invisible"})
 """Rules under which all letters are those of the replacement."""
 _SLIGHTLY = _PLAINLY | {"case", "spacing", "hyphenation", "signs", "quotes", "diacritics", "number format"}
@@ -47,7 +48,7 @@ def is_telling(row: Row) -> bool:
         return True
     letters = sum(map(str.isalnum, text))
     if row.kind == CODE:
-        return letters >= _LEAST_CODE
+        return letters >= _LEAST_SIGNS
     if row.kind == PERSON:
         given_names, family = split_person(text)
         return bool(given_names and family and len(given_names[0]) > 1)
@@ -56,7 +57,7 @@ def is_telling(row: Row) -> bool:
     has_digits = any(map(str.isdigit, text))
     if row.kind in (LOCATION, ORGANIZATION):
         return has_digits and len(text.split()) > 2
-    return has_digits and letters >= _LEAST_MIXED and any(map(str.isalpha, text)) and "DATE" not in row.label
+    return has_digits and letters >= _LEAST_SIGNS and any(map(str.isalpha, text)) and "DATE" not in row.label
 
 
 class Evidence:
@@ -64,29 +65,17 @@ class Evidence:
 
     Args:
         rows: the replacements that were searched for.
-        documents: the documents of each replacement; those of a replacement that is missing are unknown.
         present: documents that the text is known to come from.
         is_given: the caller says that the text comes from the only document there is.
     """
 
-    def __init__(
-        self,
-        rows: Sequence[Row],
-        documents: Mapping[str, frozenset[str]],
-        present: Iterable[str] = (),
-        *,
-        is_given: bool = False,
-    ) -> None:
+    def __init__(self, rows: Sequence[Row], present: Iterable[str] = (), *, is_given: bool = False) -> None:
         self._rows = rows
-        self._documents = dict(documents)
+        self._documents: dict[str, frozenset[str]] = {}
         self._shown = set(present)
         self._is_given = is_given
         self._whole: set[int] = set()
         self._seen: dict[str, set[int]] = {}
-
-    def add_documents(self, documents: Mapping[str, frozenset[str]]) -> None:
-        """Add the documents of further replacements."""
-        self._documents.update(documents)
 
     def is_shown(self) -> bool:
         """Tell whether the text shows the document that was given, or the document could show nothing."""
@@ -97,7 +86,7 @@ class Evidence:
     def _list_documents(self, row: int) -> frozenset[str]:
         return self._documents.get(self._rows[row].text, frozenset({""}))
 
-    def note_matches(self, matches: Iterable[Match]) -> None:
+    def _note_matches(self, matches: Iterable[Match]) -> None:
         """Note what the matches show: the documents of whole, telling replacements."""
         for m in matches:
             if m.row < 0 or not m.is_sure:
@@ -126,8 +115,18 @@ class Evidence:
         least = _LEAST_SEEN if self._is_given else _LEAST_SEEN_IN_VAULT
         return any(len(self._seen.get(document, set()) - {row}) >= least for document in documents)
 
-    def judge_matches(self, text: str, matches: Iterable[Match]) -> list[Match]:
-        """Return the matches, each with its evidence; those that nothing supports are no longer sure, and say why."""
+    def judge_matches(
+        self, text: str, matches: Sequence[Match], documents: Mapping[str, frozenset[str]]
+    ) -> list[Match]:
+        """Return the matches, each with its evidence; those that nothing supports are no longer sure, and say why.
+
+        Args:
+            text: that they stand in.
+            matches: all of them; of a text that arrives in chunks those that are new, which earlier ones support too.
+            documents: the documents of each replacement; those of a replacement that is missing are unknown.
+        """
+        self._documents.update(documents)
+        self._note_matches(matches)
         return [self._judge(text, m) for m in matches]
 
     def _judge(self, text: str, m: Match) -> Match:

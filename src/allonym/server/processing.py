@@ -49,6 +49,7 @@ class TextTask:
         key, scope: as for :func:`allonym.pipeline.replace_found`.
         spans: disjoint findings; None: the policy's detectors find them.
         numbers: of the entities of mentions, as a person corrected them.
+        keeps_plan: whether a vault that takes part also keeps the plan.
     """
 
     document: Document
@@ -57,6 +58,7 @@ class TextTask:
     scope: str = ""
     spans: tuple[Span, ...] | None = None
     numbers: EntityNumbers = field(default_factory=dict)
+    keeps_plan: bool = True
 
     @property
     def policy(self) -> Policy:
@@ -80,18 +82,25 @@ class TextTask:
         decisions = explain(self.document, self.policy)
         return [wire.Decided(**asdict(decision.span), outcome=decision.outcome) for decision in decisions]
 
-    def anonymize(self, book: Book | None = None, *, keep_plan: bool = True) -> Anonymized:
-        """Anonymise the document; ``book``: of the scope, in a vault, which also keeps the plan if asked."""
+    def anonymize(self, book: Book | None = None) -> Anonymized:
+        """Anonymise the document; ``book``: of the scope, in a vault."""
         spans, policy = self.get_or_detect_spans(), self.policy
         linked = self._link_entities(spans) if self.numbers else None
         return replace_found(
-            self.document, spans, policy, key=self.key, scope=self.scope, book=book, linked=linked, keep_plan=keep_plan
+            self.document,
+            spans,
+            policy,
+            key=self.key,
+            scope=self.scope,
+            book=book,
+            linked=linked,
+            keep_plan=self.keeps_plan,
         )
 
-    def anonymize_with_vault(self, vault: Vault, *, keep_plan: bool = True) -> Anonymized:
+    def anonymize_with_vault(self, vault: Vault) -> Anonymized:
         """Anonymise the document, with originals and replacements stored in the vault. Runs in the server."""
         with vault.book(self.scope, subject_of(self.document, self.policy)) as book:
-            return self.anonymize(book, keep_plan=keep_plan)
+            return self.anonymize(book)
 
     def anonymize_and_number_entities(self) -> tuple[Anonymized, list[wire.Span]]:
         """Anonymise the document, and return the findings with the numbers of their entities."""

@@ -268,9 +268,10 @@ class _Transcription:
         async with _hold_slot_if_long(document, services):
             if not self._is_stored:
                 return await services.kernel.run(TextTask.anonymize, task)
-            task = replace(task, spans=await services.kernel.run(TextTask.get_or_detect_spans, task))
+            spans = await services.kernel.run(TextTask.get_or_detect_spans, task)
             # Only the whole conversation has a plan: one for each turn would fill the vault.
-            return await run_in_threadpool(task.anonymize_with_vault, services.vault, keep_plan=self.is_over)
+            task = replace(task, spans=spans, keeps_plan=self.is_over)
+            return await run_in_threadpool(task.anonymize_with_vault, services.vault)
 
 
 async def _serve_stream(stream: _Stream, session: _Annotation | _Transcription) -> None:
