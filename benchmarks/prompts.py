@@ -1,6 +1,6 @@
 """What the gateway does to prompts: harmless ones that it changes, and identifiers that it lets through.
 
-usage: python -m benchmarks.prompts [FILE] [--policy chat] [--limit N] [--show]
+usage: python benchmarks/prompts.py [FILE] [--policy chat] [--limit N] [--show]
 
 FILE is JSONL, by default tests/cases/prompts.jsonl: forty ordinary prompts and thirty with identifiers, invented and
 marked («Ada Brook») before anything was run on them. A file with a field ``text`` holds prompts without marks. Each is
@@ -17,8 +17,11 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.readers import MarkedText, parse_marks
 

@@ -22,20 +22,25 @@ import argparse
 import ast
 import json
 import re
+import sys
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+
+from benchmarks.readers import MarkedText, parse_marks
+from benchmarks.readers import score_edits as score_places
 
 import allonym
 from allonym.plan import Edit
 from allonym.policy import Policy
-from allonym.text.words import COMPOUND
 
 TEXTS = Path(__file__).resolve().parent.parent / "tests" / "cases" / "technical.txt"
 _HEAD = re.compile(r"^=== (\S+) (.+)\n", re.MULTILINE)
-_MARK = re.compile(r"«([^«»‹›]+)»|‹([^«»‹›]+)›")
 
 
 def _load_yaml(text: str) -> object:
@@ -53,17 +58,6 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "config": tomllib.loads,
 }
 """Kind of text to what reads it. Texts that cannot be read as they are count like those of other kinds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Technical:
-    """A text without its marks; ``planted`` and ``optional`` are half-open code points."""
-
-    id: str
-    kind: str
-    text: str
-    planted: tuple[tuple[int, int], ...] = ()
-    optional: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,62 +83,42 @@ class Score:
         }
 
 
-def read_technical_texts(path: Path = TEXTS) -> Iterator[Technical]:
+def read_technical_texts(path: Path = TEXTS) -> Iterator[MarkedText]:
     """The sections of a file, each after a line ``=== id kind``."""
     pieces = _HEAD.split(path.read_text(encoding="utf-8"))
-    for id, kind, marked in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
-        text, position = "", 0
-        places: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
-        for mark in _MARK.finditer(marked):
-            text += marked[position : mark.start()]
-            surface = mark[1] or mark[2]
-            places[mark[1] is None].append((len(text), len(text) + len(surface)))
-            text += surface
-            position = mark.end()
-        yield Technical(id, kind, text + marked[position:], tuple(places[0]), tuple(places[1]))
+    return map(parse_marks, pieces[1::3], pieces[2::3], pieces[3::3])
 
 
-def read_ordinary_files(paths: Sequence[Path], size: int) -> Iterator[Technical]:
+def read_ordinary_files(paths: Sequence[Path], size: int) -> Iterator[MarkedText]:
     """Files without marks; their kind is their suffix."""
     for path in paths:
         text = path.read_text(encoding="utf-8", errors="replace")
         if len(text) > size:
             text = text[: text.rfind("\n", 0, size) + 1]
-        yield Technical(path.name, path.suffix.removeprefix(".") or path.name, text)
+        yield MarkedText(path.name, path.suffix.removeprefix(".") or path.name, text, ())
 
 
-def score_edits(technical: Technical, edits: Sequence[Edit], output: str) -> Score:
+def score_edits(marked: MarkedText, edits: Sequence[Edit], output: str) -> Score:
     """Score the edits of a text and its output."""
-    text = technical.text
-    covered = bytearray(len(text))
-    for edit in edits:
-        covered[edit.start : edit.end] = b"\1" * (edit.end - edit.start)
-    marks = (*technical.planted, *technical.optional)
+    text, planted = marked.text, score_places(marked, edits)
     alarms = [
         f"{text[max(0, e.start - 20) : e.start]}[[{text[e.start : e.end]}]]{e.replacement}"
         for e in edits
-        if not any(e.start < end and start < e.end for start, end in marks)
+        if not any(e.start < place.end and place.start < e.end for place in marked.places)
     ]
-    left = [
-        text[start:end]
-        for start, end in technical.planted
-        if any(not covered[i] for i in range(start, end) if text[i].isalnum())
-    ]
-    return Score(
-        len(COMPOUND.findall(text)), len(technical.planted), alarms, left, list(_find_damage(technical, edits, output))
-    )
+    return Score(planted.words, planted.places, alarms, planted.left, list(_find_damage(marked, edits, output)))
 
 
-def _find_damage(technical: Technical, edits: Sequence[Edit], output: str) -> Iterator[str]:
-    parse = PARSERS.get(technical.kind)
-    if parse is not None and _can_parse(parse, technical.text):
+def _find_damage(marked: MarkedText, edits: Sequence[Edit], output: str) -> Iterator[str]:
+    parse = PARSERS.get(marked.kind)
+    if parse is not None and _can_parse(parse, marked.text):
         if not _can_parse(parse, output):
-            yield technical.id
+            yield marked.id
         return
     for edit in edits:
-        surface = technical.text[edit.start : edit.end]
+        surface = marked.text[edit.start : edit.end]
         if re.search('["`\n]', surface) and "-----BEGIN" not in surface:
-            yield f"{technical.id}: {surface}"
+            yield f"{marked.id}: {surface}"
 
 
 def _can_parse(parse: Callable[[str], object], text: str) -> bool:
@@ -155,13 +129,13 @@ def _can_parse(parse: Callable[[str], object], text: str) -> bool:
     return True
 
 
-def score_texts(texts: Iterator[Technical], policy: str | Policy = "default") -> dict[str, Score]:
+def score_texts(texts: Iterable[MarkedText], policy: str | Policy = "default") -> dict[str, Score]:
     """Anonymise the texts, each alone, and score them by kind."""
     scores: defaultdict[str, Score] = defaultdict(Score)
     loaded = Policy.load(policy)
-    for technical in texts:
-        result = allonym.anonymize(technical.text, loaded)
-        scores[technical.kind] += score_edits(technical, result.plan.edits, result.text)
+    for marked in texts:
+        result = allonym.anonymize(marked.text, loaded)
+        scores[marked.kind] += score_edits(marked, result.plan.edits, result.text)
     return dict(scores)
 
 
