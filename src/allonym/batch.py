@@ -288,6 +288,7 @@ def join_fields(
     id: str,
     parts: Iterable[tuple[str, str, str]],
     meta: Mapping[str, object] = MappingProxyType({}),
+    roles: Iterable[str] = (),
 ) -> Document:
     """Build a document whose parts are the texts of (field's name, text, separator); the last separator is dropped.
 
@@ -303,7 +304,7 @@ def join_fields(
         length = start + len(text) + len(separator)
         intervals.append((start, start + len(text)))
         pieces += (lead, text, separator)
-    return Document(id, "".join(pieces[:-1]), meta, tuple(intervals))
+    return Document(id, "".join(pieces[:-1]), meta, tuple(intervals), roles=tuple(roles))
 
 
 def format_lead_in(name: str, text: str) -> str:

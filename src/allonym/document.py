@@ -114,11 +114,17 @@ class Document:
 
     @classmethod
     def from_parts(
-        cls, id: str, parts: Sequence[str], meta: Mapping[str, object] = _EMPTY, separators: Sequence[str] | str = "\n"
+        cls,
+        id: str,
+        parts: Sequence[str],
+        meta: Mapping[str, object] = _EMPTY,
+        separators: Sequence[str] | str = "\n",
+        roles: Iterable[str] = (),
     ) -> Document:
         """Join pieces of one source into a document, so that they share entities and numbering.
 
-        ``separators`` is one string put between all parts, or one string after each part.
+        ``separators`` is one string put between all parts, or one string after each part; ``roles`` tells what each
+        part is.
         """
         if isinstance(separators, str):
             separators = [*[separators] * (len(parts) - 1), ""][: len(parts)]
@@ -126,7 +132,7 @@ class Document:
             raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
         starts = accumulate((len(a) + len(b) for a, b in zip(parts, separators, strict=True)), initial=0)
         intervals = tuple((start, start + len(part)) for start, part in zip(starts, parts, strict=False))
-        return cls(id, "".join(chain(*zip(parts, separators, strict=True))), meta, intervals)
+        return cls(id, "".join(chain(*zip(parts, separators, strict=True))), meta, intervals, roles=tuple(roles))
 
     @classmethod
     def conversation(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from allonym.document import Document
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files import read_documents
 from allonym.files.fields import find_metadata_value
-from allonym.files.items import list_items
+from allonym.files.items import list_sources
 from allonym.files.metadata import match_metadata_rows
 
 T = TypeVar("T")
@@ -83,7 +82,6 @@ def prefix_data_errors(where: str) -> Iterator[None]:
         raise DataError(f"{where}: {error}" if where else str(error)) from None
 
 
-_NOWHERE = Path(os.devnull, "folder")
 _TEXT = "text"
 
 Fields = str | Sequence[str] | None
@@ -199,7 +197,7 @@ def _join_text(document: Document) -> str:
 
 def _read_documents(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:
     """Return the documents by their names, in order."""
-    items, folder = list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
+    items, folder = list_sources(source, format)
     documents: dict[str, Document] = {}
     for item in items:
         if item.refused or item.source is None:

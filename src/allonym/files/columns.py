@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -18,9 +18,10 @@ from pathlib import Path
 
 from allonym.batch import join_fields, split_field_name
 from allonym.document import KEPT, PROSE
-from allonym.errors import PolicyError, check_names, hide_foreign_errors
-from allonym.files.fields import is_record_id
+from allonym.errors import check_names
+from allonym.files.fields import FieldKeys, format_masked_keys, is_record_id
 from allonym.policy import Policy
+from allonym.settings import read_toml
 
 SAMPLE_BYTES = 1 << 18
 """Bytes at the beginning of a file that are looked at."""
@@ -42,9 +43,7 @@ _AMOUNT = r"(?:\d{1,3}(?:[.,'’ \u00a0\u202f]\d{3})+|\d+)(?:[.,]\d+)?|[.,]\d+"
 _SIGN = r"[-+−]"
 _UNIT = r"(?:[€$£¥%‰°]|[A-Z]{3}|US\$|kr|zł|Kč|CHF)"
 _NUMBER = re.compile(rf"\(?{_SIGN}?\s?{_UNIT}?\s?{_SIGN}?(?:{_AMOUNT})(?:[eE][-+]?\d+)?\s?{_UNIT}?\)?")
-_BARE = re.compile(r"[-+]?\d+(?:\.0+)?")
 _CLOCK = r"\d{1,2}[:.]\d{2}(?:[:.]\d{2})?(?:[.,]\d+)?\s?(?:[ap]\.?m\.?)?\s?(?:Z|UTC|[-+]\d{2}:?\d{2})?"
-_TIME = re.compile(_CLOCK, re.IGNORECASE)
 _DATE = re.compile(
     r"(?:(?:\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2(?:\d{4}|\d{2})"
     r"|\d{1,2}[. -]+[^\W\d_]{3,10}[., -]+\d{2,4}|[^\W\d_]{3,10}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{8}T?)"
@@ -119,10 +118,9 @@ def read_treatments(path: Path, policy: Policy) -> Policy:
     """Return a policy with the treatments of columns in a TOML file.
 
     Raises:
-        PolicyError, UnknownNameError: the file is not valid, or a treatment is not known.
+        UsageError, UnknownNameError: the file is not valid, or a treatment is not known.
     """
-    with hide_foreign_errors(f"{path}: not valid TOML", tomllib.TOMLDecodeError, UnicodeDecodeError, error=PolicyError):
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    table = read_toml(path)
     check_names("key", table, ("columns",), str(path))
     return policy.with_(columns=policy.changed(table, str(path)).columns)
 
@@ -195,6 +193,12 @@ def decide_columns(
     return tuple(_decide_column(name, shown, values, policy, fields) for name, shown, values in columns)
 
 
+def decide_fields(values: Mapping[FieldKeys, Sequence[str]], policy: Policy) -> dict[FieldKeys, Column]:
+    """Decide how the fields of records are treated, from a sample of the values of each path."""
+    samples = [(".".join(path), format_masked_keys(path), texts) for path, texts in values.items()]
+    return dict(zip(values, decide_columns(samples, policy), strict=True))
+
+
 def _decide_column(name: str, shown: str, values: Sequence[str], policy: Policy, fields: Sequence[str]) -> Column:
     values = [v.strip() for v in values if not is_missing(v)]
     different = list(dict.fromkeys(values))
@@ -224,22 +228,21 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     if not (policy.every or policy.labels):
         return PROSE, "the policy looks for nothing", None
     label = find_label_of_name(name)
-    if label and _can_hold(label, values):
+    if label and _can_hold(label, values, policy):
         return _choose_label(label, policy), "its name", None
     dated = sum(map(is_date, values)) / len(values)
     numeric = sum(map(is_number, values)) / len(values)
     if dated >= _LIKE and not numeric > dated:
         return _choose_label("DATE", policy), "dates", None
     sample = [value[:_LONGEST_READ] for value in different[:: max(1, len(different) // _READ)][:_READ]]
+    label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
     if numeric >= _LIKE:
-        label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
         is_direct = bool(label) and policy.taxonomy.get(label).kind == "direct"
         if label and share >= _MOST and (is_direct or policy.taxonomy.within(label, "POSTAL_CODE")):
             return label, f"{_format_share(share)} of the sample is {label}", None
         if _are_long_codes(values):
             return _choose_label("GENERIC_ID", policy), f"numbers of {len(values[0])} digits each", None
         return KEPT, "numbers", None
-    label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
     if label and share >= _MOST:
         return label, f"{_format_share(share)} of the sample is {label}", None
     is_short = all(len(v) <= _SHORT and len(v.split()) <= _FEW_WORDS for v in different)
@@ -286,34 +289,28 @@ def _choose_label(label: str, policy: Policy) -> str:
     return next((name for name in policy.taxonomy.lineage(label) if policy.looks_for(name)), PROSE)
 
 
-def _can_hold(label: str, values: Sequence[str]) -> bool:
+def _can_hold(label: str, values: Sequence[str], policy: Policy) -> bool:
     """Tell whether values look as those of a label must, so that "phone" with yes and no is no column of numbers."""
-    from allonym.labels import TAXONOMY
-
-    family = TAXONOMY.get_family(label)
-    if label == "EMAIL_ADDRESS":
-        return _share(values, lambda v: "@" in v) >= 0.3
-    if label == "DATE_OF_BIRTH" or family == "AGE":
-        return _share(values, lambda v: any(map(str.isdigit, v))) >= 0.5
+    family = policy.taxonomy.get_family(label)
     if label in ("STREET_ADDRESS", "POSTAL_CODE"):
         return True
-    if label == "LOCATION_COORDINATES":
+    if label == "EMAIL_ADDRESS":
+        return _share(values, lambda v: "@" in v) >= 0.3
+    if label in ("DATE_OF_BIRTH", "LOCATION_COORDINATES") or family == "AGE":
         return _share(values, lambda v: any(map(str.isdigit, v))) >= 0.5
     if family in _WORDED and label != "IP_ADDRESS":
-        return _share(values, lambda v: sum(map(str.isalpha, v)) > 1) >= 0.7 and len({*values}) > 1 + _are_answers(
-            values
-        )
+        is_worded = _share(values, lambda v: sum(map(str.isalpha, v)) > 1) >= 0.7
+        return is_worded and len({*values}) > 1 and not _are_answers(values)
     return _share(values, lambda v: sum(map(str.isdigit, v)) >= 3) >= 0.5
 
 
-def _are_answers(values: Sequence[str]) -> int:
-    """Return how many answers such as yes and no there may be among the values."""
-    answers = {"yes", "no", "true", "false", "ja", "nein", "oui", "non", "sí", "si", "y", "n"}
-    return len(answers) if answers.issuperset(v.lower() for v in values) else 0
+def _are_answers(values: Sequence[str]) -> bool:
+    """Tell whether all values are answers such as yes and no."""
+    return _read_words()["answers"]["words"].issuperset(v.lower() for v in values)
 
 
-def _share(values: Sequence[str], test: object) -> float:
-    return sum(bool(test(v)) for v in values) / len(values)  # type: ignore[operator]
+def _share(values: Sequence[str], test: Callable[[str], bool]) -> float:
+    return sum(map(test, values)) / len(values)
 
 
 def _is_like_name(value: str) -> bool:
@@ -363,9 +360,10 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
     """Tell whether the name of a column must not reach a report: it is empty, or something is found in it."""
     from allonym.pipeline import detect
 
-    if not name.strip() or _is_known_name(name) or any(name in keys for keys in policy.metadata.values()):
-        return not name.strip()
-    return bool(detect(name, policy))
+    if not name.strip():
+        return True
+    is_expected = _is_known_name(name) or any(name in keys for keys in policy.metadata.values())
+    return not is_expected and bool(detect(name, policy))
 
 
 def _is_known_name(name: str) -> bool:

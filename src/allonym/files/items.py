@@ -11,6 +11,8 @@ from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
 from allonym.files.record import Failure, Format
 
+_NOWHERE = Path(os.devnull, "folder")
+
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -73,6 +75,11 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             except DataError as error:
                 items.append(Item(rel.as_posix(), file, out / rel, None, refused=str(error)))
     return sorted(items, key=lambda i: i.name), True
+
+
+def list_sources(source: str | Path, format: str | None) -> tuple[list[Item], bool]:
+    """Return the files of a source that is only read, see :func:`list_items`; their targets mean nothing."""
+    return list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
 
 
 def _has_gzip_suffix(target: Path | None) -> bool:

@@ -17,7 +17,7 @@ from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
 from allonym.document import KEPT, PROSE, TECHNICAL, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
 from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
 from allonym.files.fields import (
     FieldKeys,
@@ -65,11 +65,8 @@ def make_record_draft(
         ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
     )
     parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
-    document = join_fields(
-        find_record_id(record.items()), parts, collect_metadata(record) if job.policy.metadata else {}
-    )
-    if any(roles[token] for token in chosen):
-        document = replace(document, roles=tuple(roles[chosen[i]] for i in order))
+    meta = collect_metadata(record) if job.policy.metadata else {}
+    document = join_fields(find_record_id(record.items()), parts, meta, [roles[chosen[i]] for i in order])
     if turns:
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
@@ -201,7 +198,7 @@ def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
     places = [(0, len(body))]
     if isinstance(value, list) and not _is_list_of_turns(value):
         places = list(jsontext.find_list_item_offsets(body))
-    columns = decide_fields(value, job)
+    columns = _decide_columns(value, job)
     records = [
         make_record_draft(body[a:b], job, tally, number, columns=columns) for number, (a, b) in enumerate(places, 1)
     ]
@@ -222,7 +219,7 @@ def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
     return ParsedChunk(records, len(places), tally, join_items, shared=bool(columns))
 
 
-def decide_fields(value: object, job: Job) -> dict[FieldKeys, Column]:
+def _decide_columns(value: object, job: Job) -> dict[FieldKeys, Column]:
     """Decide about the fields of a list of records; nothing for any other value, such as a conversation."""
     if not isinstance(value, list) or len(value) < 2 or not all(isinstance(record, dict) for record in value):
         return {}
@@ -232,8 +229,7 @@ def decide_fields(value: object, job: Job) -> dict[FieldKeys, Column]:
     for record in value[:SAMPLE_ROWS]:
         if not _collect_values(record, (), values):
             return {}
-    samples = [(".".join(path), format_masked_keys(path), texts) for path, texts in values.items()]
-    return dict(zip(values, decide_columns(samples, job.policy), strict=True))
+    return decide_fields(values, job.policy)
 
 
 def _collect_values(value: object, path: FieldKeys, values: dict[FieldKeys, list[str]]) -> bool:
@@ -249,7 +245,7 @@ def _collect_values(value: object, path: FieldKeys, values: dict[FieldKeys, list
 
 def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
     text, _ = decode_file(read_within_limit(stream))
-    return list(decide_fields(jsontext.parse_json(text), job).values())
+    return list(_decide_columns(jsontext.parse_json(text), job).values())
 
 
 def _is_list_of_turns(value: list[object]) -> bool:

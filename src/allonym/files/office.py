@@ -9,7 +9,7 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
 
@@ -333,9 +333,7 @@ def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: st
     package.policy = job.policy
     slots = list_slots(package, job.policy.images, 0)
     separators = [s.before for s in slots[1:]] + [""] if slots else []
-    document = Document.from_parts("", [s.text for s in slots], separators=separators)
-    if any(s.role for s in slots):
-        document = replace(document, roles=tuple(s.role for s in slots))
+    document = Document.from_parts("", [s.text for s in slots], separators=separators, roles=[s.role for s in slots])
 
     def render_package(parts: tuple[str, ...]) -> bytes:
         for slot, part in zip(slots, parts, strict=bool(slots)):

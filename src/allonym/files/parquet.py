@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 from typing import Any, BinaryIO, cast
 
 from allonym.batch import import_arrow, is_text_type, join_fields
 from allonym.document import KEPT, PROSE
 from allonym.errors import UnknownNameError, hide_foreign_errors
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
 from allonym.files.fields import (
     FieldKeys,
     collect_metadata,
@@ -50,26 +48,17 @@ def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Ite
     schema = arrow.schema([_make_output_field(arrow, f, columns) for f in schema], schema.metadata)
     infos = [file.metadata.row_group(group) for group in range(file.num_row_groups)]
     codec = infos[0].column(0).compression if infos and names else "SNAPPY"
-    # A position in the file is the size of its row groups so far; a run can resume between two row groups.
-    ends = list(
-        accumulate(sum(info.column(i).total_compressed_size for i in range(info.num_columns)) or 1 for info in infos)
-    )
-    if not start:
-        yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True, columns), True, 0)
+    yield Chunk(_pack_as_arrow_stream(arrow, schema, []), (codec, True, columns), True, 0)
+    end = 0
     with hide_foreign_errors("damaged, or of a kind that is not read", arrow.ArrowException, OSError):
-        for group, position in enumerate(ends):
-            if position <= start:
-                continue
-            rows, before = infos[group].num_rows, ends[group - 1] if group else 0
+        for group, info in enumerate(infos):
+            rows, before = info.num_rows, end
+            end += sum(info.column(i).total_compressed_size for i in range(info.num_columns))
             opens = True
             for batch in file.iter_batches(ROWS, row_groups=[group]):
                 rows -= batch.num_rows
-                yield Chunk(
-                    _pack_as_arrow_stream(arrow, schema, [batch]),
-                    (codec, opens, columns),
-                    False,
-                    before if rows else position,
-                )
+                data = _pack_as_arrow_stream(arrow, schema, [batch])
+                yield Chunk(data, (codec, opens, columns), False, before if rows else end)
                 opens = False
 
 
@@ -89,8 +78,7 @@ def _decide_columns(arrow: Any, file: Any, job: Job) -> dict[FieldKeys, Column]:
                 _replace_texts(value, (f.name,), note_text)
         elif _is_number_type(arrow, f.type):
             values[f.name,] = [str(value) for value in column.to_pylist() if value is not None]
-    samples = [(".".join(path), format_masked_keys(path), texts) for path, texts in values.items()]
-    return dict(zip(values, decide_columns(samples, job.policy), strict=True))
+    return decide_fields(values, job.policy)
 
 
 def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
@@ -192,8 +180,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
             _replace_texts(values[i][row], (f.name,), note_text)
         id = find_record_id((name, value) for name, value in record.items() if isinstance(value, str))
         meta = collect_metadata(record) if job.policy.metadata else {}
-        document = replace(join_fields(id, texts, meta), roles=tuple(roles))
-        pieces.append(Draft(document, partial(keep_row, row), row + 1))
+        pieces.append(Draft(join_fields(id, texts, meta, roles), partial(keep_row, row), row + 1))
 
     def join_rows(out: list[bytes | None]) -> bytes:
         kept_rows = [row for row, data in enumerate(out) if data is not None]

@@ -251,8 +251,7 @@ class Format:
         name: as given to ``--format``.
         parse: ``(chunk, job) -> ParsedChunk``, pure. Raises :class:`DataError` if the file cannot be read.
         chunks: ``(stream, job, size, start) -> chunks``; None: the file is one chunk. ``start`` is the
-            ``end`` of an earlier chunk, behind which to go on; ``size`` the bytes that a chunk aims at. Chunks that
-            share an ``end`` belong together: nothing begins between them.
+            ``end`` of an earlier chunk, behind which to go on; ``size`` the bytes that a chunk aims at.
         writer: opens a writer for files that are more than the concatenation of their treated chunks.
         many: whether a file has many records, so that a failing one is left out; otherwise the file is refused.
         fields: whether fields can be named.
@@ -289,12 +288,18 @@ class ChunkWriter(Protocol):
 
 def read_within_limit(stream: BinaryIO) -> bytes:
     """Read all bytes of a stream; raises :class:`DataError` if there are more than ``MAX_WHOLE``."""
-    blocks, remaining = [], MAX_WHOLE + 1
+    data = read_beginning(stream, MAX_WHOLE + 1)
+    if len(data) > MAX_WHOLE:
+        raise DataError(f"a file of this format is read at once and may have at most {MAX_WHOLE} bytes")
+    return data
+
+
+def read_beginning(stream: BinaryIO, size: int) -> bytes:
+    """Read the next ``size`` bytes of a stream, fewer only at its end."""
+    blocks, remaining = [], size
     while remaining and (block := stream.read(min(remaining, 1 << 20))):
         blocks.append(block)
         remaining -= len(block)
-    if not remaining:
-        raise DataError(f"a file of this format is read at once and may have at most {MAX_WHOLE} bytes")
     return b"".join(blocks)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -16,7 +15,7 @@ from allonym import __version__
 from allonym.batch import Findings, Key, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
-from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
+from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
 from allonym.files.journal import Journal
 from allonym.files.output import (
     ChunkOutput,
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 CHECKPOINT = 0.25
 """Least number of seconds between two lines of the journal."""
 
-_NOWHERE = Path(os.devnull, "folder")
 Advance = Callable[[int, int | None], None]
 
 
@@ -418,7 +416,7 @@ def read_documents(
         UsageError: there is no such file, format or field.
         DataError: a file cannot be read, or a record is malformed.
     """
-    items, is_folder = list_items(source, "-" if not Path(source).is_dir() else _NOWHERE, format)
+    items, is_folder = list_sources(source, format)
     job = Job(Policy.load(policy), fields=tuple(fields or ()))
     for item, lines, parsed, _ in parse_all_chunks(items, job, is_folder):
         for piece in parsed.pieces if parsed else ():

@@ -37,9 +37,8 @@ class Segment:
 def to_document(segments: Sequence[Segment]) -> Document:
     """Return a document whose parts are the segments, in order, with a turn for each speaker."""
     separators = [s.before for s in segments[1:]] + [""] if segments else []
-    document = Document.from_parts("", [s.text for s in segments], separators=separators)
-    if any(s.role for s in segments):
-        document = replace(document, roles=tuple(s.role for s in segments))
+    texts, roles = [s.text for s in segments], [s.role for s in segments]
+    document = Document.from_parts("", texts, separators=separators, roles=roles)
     heads = [i for i, s in enumerate(segments) if s.speaker]
     if not heads:
         return document

@@ -19,7 +19,7 @@ from allonym.errors import DataError, UnknownNameError
 from allonym.files.columns import SAMPLE_BYTES, SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
 from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
 from allonym.files.fields import collect_metadata, find_record_id, is_record_id
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 
 DELIMITERS = ",;\t|"
 _UNDECODED = re.compile("[\ud800-\udfff]")
@@ -152,7 +152,7 @@ def _read_head(beginning: bytes, job: Job, delimiter: str) -> _Head:
         (n, s, [row[i] for row in below if i < len(row)]) for i, (n, s) in enumerate(zip(names, shown, strict=True))
     ]
     columns = decide_columns(samples, job.policy, job.fields)
-    header = replace(Document.from_parts("", cells), roles=(KEPT,) * len(cells))
+    header = Document.from_parts("", cells, roles=[KEPT] * len(cells))
     return _Head(encoding, delimiter or ",", names, columns, size, not detect(header, job.policy))
 
 
@@ -189,7 +189,7 @@ def _is_comment(row: Sequence[str], width: int) -> bool:
 
 
 def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimiter: str = "") -> Iterator[Chunk]:
-    beginning = _read_sample(stream)
+    beginning = read_beginning(stream, SAMPLE_BYTES)
     head = _read_head(beginning, job, delimiter)
     if not beginning:
         return
@@ -206,16 +206,8 @@ def _read_table_chunks(stream: BinaryIO, job: Job, size: int, start: int, delimi
     yield from make_chunks(cut_stream(stream, head.encoding, size, find_row_boundary, beginning), (head,), start)
 
 
-def _read_sample(stream: BinaryIO) -> bytes:
-    blocks, remaining = [], SAMPLE_BYTES
-    while remaining and (block := stream.read(remaining)):
-        blocks.append(block)
-        remaining -= len(block)
-    return b"".join(blocks)
-
-
 def _list_columns(stream: BinaryIO, job: Job, delimiter: str = "") -> Sequence[Column]:
-    return _read_head(_read_sample(stream), job, delimiter).columns
+    return _read_head(read_beginning(stream, SAMPLE_BYTES), job, delimiter).columns
 
 
 def _split_line_end(row: str) -> tuple[str, str]:
@@ -275,8 +267,7 @@ def _draft_beside(
 ) -> Draft:
     """Return the draft of a header or a comment. It is about nobody, but a policy may require a subject."""
     meta = {job.policy.subject: "header"} if job.policy.subject else {}
-    document = replace(Document.from_parts("", texts, meta), roles=(role,) * len(texts))
-    return Draft(document, render, number, counted=False)
+    return Draft(Document.from_parts("", texts, meta, roles=[role] * len(texts)), render, number, counted=False)
 
 
 def _draft_row(row: Sequence[Cell], head: _Head, job: Job, tally: Tally, number: int, end: str) -> Draft:
@@ -284,8 +275,7 @@ def _draft_row(row: Sequence[Cell], head: _Head, job: Job, tally: Tally, number:
     values = [cell.value for cell in row]
     meta = _read_row_metadata(values, head.names) if job.policy.metadata or job.policy.subject else {}
     id = find_record_id(zip(head.names, values, strict=False))
-    document = join_fields(id, [(name, values[i], "\n") for i, name, _ in chosen], meta)
-    document = replace(document, roles=tuple(role for *_, role in chosen))
+    document = join_fields(id, [(name, values[i], "\n") for i, name, _ in chosen], meta, [role for *_, role in chosen])
     return Draft(document, partial(_encode_row, row, head, end, [i for i, *_ in chosen]), number)
 
 

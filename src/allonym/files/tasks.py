@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import sys
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,7 +16,7 @@ from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.columns import Column
 from allonym.files.formats import get_format
-from allonym.files.items import Item, list_items
+from allonym.files.items import Item, list_sources
 from allonym.files.output import hash_next_bytes
 from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk
 from allonym.policy import Policy
@@ -216,7 +215,7 @@ def list_columns(
         UsageError: there is no such file, format or field.
         DataError: a file cannot be read.
     """
-    items, _ = list_items(source, Path(os.devnull, "folder") if Path(source).is_dir() else "-", format)
+    items, _ = list_sources(source, format)
     job = Job(Policy.load(policy), fields=tuple(fields or ()))
     for item in items:
         if item.format is None or item.format.columns is None or item.source is None:

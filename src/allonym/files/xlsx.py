@@ -294,8 +294,8 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     return list_all_slots(package, tasks, slots, depth)
 
 
-def _list_columns(stream: BinaryIO, job: Job) -> Iterator[Column]:
-    """Yield the columns of all sheets; a name that several sheets have is told once."""
+def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
+    """Return the columns of all sheets; a name that several sheets have is told once."""
     package = Package.open(read_within_limit(stream))
     texts = _read_shared_texts(package)
     find_date = _make_date_finder(package)
@@ -304,7 +304,7 @@ def _list_columns(stream: BinaryIO, job: Job) -> Iterator[Column]:
         if _ALLOWED_SHEET.fullmatch(name):
             for column in read_sheet(Part(package, name), texts, find_date, job.policy).columns:
                 listed.setdefault(column.name, column)
-    yield from listed.values()
+    return list(listed.values())
 
 
 def _read_shared_texts(package: Package) -> list[str]:
@@ -316,5 +316,5 @@ def _read_shared_texts(package: Package) -> list[str]:
 XLSX = Format(
     "xlsx",
     partial(parse_office_file, list_slots=clean_workbook_and_list_slots, format="xlsx"),
-    columns=lambda stream, job: list(_list_columns(stream, job)),
+    columns=_list_columns,
 )

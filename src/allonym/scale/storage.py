@@ -23,11 +23,10 @@ from urllib.parse import unquote, urlsplit
 from allonym.batch import import_arrow
 from allonym.errors import DataError, UsageError, hide_foreign_errors
 from allonym.files.formats import format_of
-from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
+from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK = 1 << 20
-_NOWHERE = Path(os.devnull, "folder")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +271,7 @@ def list_files(source: str | Path, target: str | Path, format: str | None) -> Li
         out = to if folder else str(items[0].target)
         return Listing(items, folder, writes, out)
     if isinstance(reads, Disk):
-        items, folder = list_items(path, _NOWHERE if Path(path).is_dir() else "-", format)
+        items, folder = list_sources(path, format)
     else:
         items, folder = _list_remote_items(reads, path, format)
         if isinstance(writes, Remote) and writes.filesystem.equals(reads.filesystem):
