@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.files import read_documents
-from allonym.files.rewrite import rewrite_path
+from allonym.files.rewrite import UNCOUNTED, rewrite_path
 
 
 def same(number: int, document: Document) -> tuple[str, ...]:
@@ -87,7 +87,7 @@ def test_records_and_files_can_be_left_out(tmp_path: Path) -> None:
 
 def test_a_first_row_of_data_is_asked_for(tmp_path: Path) -> None:
     source = tmp_path / "a.csv"
-    source.write_text("Zorvat of Quillmar,88\nNora,91\n")
+    source.write_text("Zorvat of Quillmar,88\n# checked by Nora\nNora,91\n")
     numbers: list[int] = []
 
     def parts_of(number: int, document: Document) -> tuple[str, ...]:
@@ -95,8 +95,8 @@ def test_a_first_row_of_data_is_asked_for(tmp_path: Path) -> None:
         return tuple("x" for _ in document.parts)
 
     rewrite_path(source, tmp_path / "b.csv", parts_of)
-    assert numbers == [0, 1]
-    assert (tmp_path / "b.csv").read_text() == "x,x\nx,x\n"
+    assert numbers == [0, UNCOUNTED, 1]  # a comment is no record
+    assert (tmp_path / "b.csv").read_text() == "x,x\n# x\nx,x\n"
 
 
 def test_packed_files_stay_packed(tmp_path: Path) -> None:

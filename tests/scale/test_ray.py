@@ -112,20 +112,15 @@ def test_a_document_that_fails_says_nothing(cluster, tmp_path, capfd, policy):
 
 
 def test_the_command_line(cluster, source, untagged_file, expected, tmp_path, capsys, monkeypatch):
-    call = [
-        "anonymize",
-        str(source / "b.csv"),
-        str(tmp_path / "o.csv"),
-        "--runner",
-        "ray",
-        "--workers",
-        "1",
-        "--policy",
-    ]
-    with pytest.raises(SystemExit) as ended:
-        main([*call, str(untagged_file), "--plans", str(tmp_path / "plans.jsonl")])
-    assert ended.value.code == 0  # a row with too many cells is no reason to lose it
-    assert tree(tmp_path) == expected("b.csv", "o.csv")[0]
+    # A row with too many cells is no reason to lose it; one that cannot be read goes to quarantine.
+    for name, code in (("b.csv", 0), ("i.csv", 1)):
+        out = tmp_path / name
+        out.mkdir()
+        call = ["anonymize", str(source / name), str(out / "o.csv"), "--runner", "ray", "--workers", "1", "--policy"]
+        with pytest.raises(SystemExit) as ended:
+            main([*call, str(untagged_file), "--plans", str(out / "plans.jsonl")])
+        assert ended.value.code == code
+        assert tree(out) == expected(name, "o.csv")[0]
 
 
 def test_data_sets(cluster, policy):

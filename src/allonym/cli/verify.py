@@ -59,17 +59,18 @@ def verify(
     policy = choice.load_policy()
     document = None if original is None else _read_document(original, policy)
     plan = None if plans is None else _read_plan(plans, {p.name for p in (safe, original) if p is not None})
-    covered, expected, replaced = _find_covered_texts(document, plan, policy, read_key(key_file))
+    edits, expected = _find_edits(document, plan, policy, read_key(key_file))
+    covered = list(dict.fromkeys((e.label, original) for e, original in edits))
     texts = [text for _, text in covered]
     leftovers = find_leftovers_in_file(safe.read_bytes(), name, texts, expected)
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
-    labels = Counter(_list_labels_of_kept_names(replaced, policy))
-    if labels and not kinds:
-        print_table(["label", "where", "texts"], [(k, "replacement", n) for k, n in sorted(labels.items())], right=(2,))
-        raise report_failure(f"{labels.total()} of {len(texts)} replacements keep a word of the name that they cover")
     if kinds:
         print_table(["label", "where", "texts"], [(k, p, n) for (k, p), n in sorted(kinds.items())], right=(2,))
         raise report_failure(f"{safe} still contains {len(leftovers)} of {len(texts)} covered texts")
+    labels = Counter(_list_labels_of_kept_names(edits, policy))
+    if labels:
+        print_table(["label", "where", "texts"], [(k, "replacement", n) for k, n in sorted(labels.items())], right=(2,))
+        raise report_failure(f"{labels.total()} of {len(texts)} replacements keep a word of the name that they cover")
     print_note(f"{safe} contains none of {len(texts)} covered texts", label="verified:")
 
 
@@ -100,38 +101,29 @@ def _read_plan(path: Path, names: set[str]) -> Plan:
     return rows[0][1]
 
 
-def _find_covered_texts(
+def _find_edits(
     document: Document | None, plan: Plan | None, policy: Policy, key: bytes | str | None
-) -> tuple[list[tuple[str, str]], str, list[tuple[str, str, str]]]:
-    """Return the covered texts, the text that may occur in the result, and what was replaced by what.
-
-    Covered texts are (label, text), each once; the last are (label, text, replacement).
-    """
+) -> tuple[list[tuple[Edit, str]], str]:
+    """Return the edits that cover a text, each with this text, and the text that may occur in the result."""
     from allonym.pipeline import anonymize
     from allonym.plan import apply
 
     if document is not None:
         plan = anonymize(document, policy, key=key).plan if plan is None else plan
         expected = apply(document, plan)
-        edits = [(e, document.text[e.start : e.end]) for e in plan.edits if e.start < e.end]
-        return list(dict.fromkeys((e.label, old) for e, old in edits)), expected, _list_replacements(edits)
+        return [(e, document.text[e.start : e.end]) for e in plan.edits if e.start < e.end], expected
     assert plan is not None
     if any(e.original is None for e in plan.edits):
         raise PlanMismatch("the plan holds no originals: also give --original, or write the plan with --originals")
-    edits = [(e, e.original) for e in plan.edits if e.original]
-    pairs = dict.fromkeys((e.label, old) for e, old in edits)
-    return list(pairs), "\n".join(e.replacement for e in plan.edits), _list_replacements(edits)
+    return [(e, e.original) for e in plan.edits if e.original], "\n".join(e.replacement for e in plan.edits)
 
 
-def _list_replacements(edits: Iterable[tuple[Edit, str]]) -> list[tuple[str, str, str]]:
-    return list(dict.fromkeys((e.label, old, e.replacement) for e, old in edits if not e.operator.startswith("keep")))
-
-
-def _list_labels_of_kept_names(replaced: Iterable[tuple[str, str, str]], policy: Policy) -> list[str]:
-    """Return the labels of the names of which a replacement keeps a word."""
+def _list_labels_of_kept_names(edits: Iterable[tuple[Edit, str]], policy: Policy) -> list[str]:
+    """Return the labels of the names of which a replacement keeps a word; each pair of texts counts once."""
     from allonym.kb import KnowledgeBase
     from allonym.replace.kept import find_kept_names
 
     kb = KnowledgeBase.open(None)
     family = policy.taxonomy.get_family
+    replaced = dict.fromkeys((e.label, old, e.replacement) for e, old in edits if not e.operator.startswith("keep"))
     return [label for label, old, new in replaced if find_kept_names(old, new, label, family(label), kb)]

@@ -1,7 +1,7 @@
 """A run in partitions: parts of files that are anonymised separately, stored, and joined again.
 
-Small files are anonymised as a whole, in groups. A large file of records is *cut* into slices at the batch boundaries
-of a run on one machine. The anonymised batches of a *slice* are stored in one part file. When all parts exist, they
+Small files, and tables, whose rows share their replacements, are anonymised as a whole, in groups. A large file of other
+records is *cut* into slices at the batch boundaries of a run on one machine. The anonymised batches of a *slice* are stored in one part file. When all parts exist, they
 are *joined* by the same code, and in the same order, as the batches of a run on one machine, so the bytes are the same.
 This module does not depend on how the work is distributed.
 
@@ -298,7 +298,7 @@ class Worker:
 
 
 def _update_digest(digest: blake2b, chunk: Chunk) -> None:
-    # The digest includes the file's head: another header makes other records of the same bytes.
+    # The digest includes the file's head: in another encoding the same bytes are other records.
     digest.update(repr(chunk.head).encode("utf-8", "backslashreplace"))
     digest.update(chunk.data)
 
