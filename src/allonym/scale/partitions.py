@@ -1,8 +1,9 @@
 """A run in partitions: parts of files that are anonymised separately, stored, and joined again.
 
-Small files, and tables, whose rows share their replacements, are anonymised as a whole, in groups. A large file of other
-records is *cut* into slices at the batch boundaries of a run on one machine. The anonymised batches of a *slice* are stored in one part file. When all parts exist, they
-are *joined* by the same code, and in the same order, as the batches of a run on one machine, so the bytes are the same.
+Small files are anonymised as a whole, in groups, and so are tables, whose rows share their replacements. A large file
+of other records is *cut* into slices at the batch boundaries of a run on one machine. The anonymised batches of a
+*slice* are stored in one part file. When all parts exist, they are *joined* by the same code, and in the same order, as
+the batches of a run on one machine, so the bytes are the same.
 This module does not depend on how the work is distributed.
 
 A part file, and the note that a group of files is finished, are written atomically and identify their input. So a step
