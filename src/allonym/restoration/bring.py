@@ -306,8 +306,8 @@ def restore(
     origin = Origin()
     scope_restorer: Restorer | None = None
     if plan is not None and has_originals(plan):
-        kept = (KeptPlan("", "", plan),)
-        origin = match_outputs(text, kept) or Origin(kept, remaining=(plan.edits,))
+        candidates = (KeptPlan("", "", plan),)
+        origin = match_outputs(text, candidates) or Origin(candidates, remaining=(plan.edits,))
     elif vault is not None:
         with vault.read_plans(scope) as reader:
             origin = find_origin(reader, text, document)

@@ -98,10 +98,10 @@ def _choose_plans(text: str, kept: Sequence[KeptPlan]) -> tuple[tuple[KeptPlan, 
 
 def match_outputs(text: str, candidates: Sequence[KeptPlan]) -> Origin | None:
     """Match the edits of the plans that made exactly this text, where they agree; None if no plan made it."""
-    kept = tuple(plan for plan in candidates if invert_plan(text, plan.plan) is not None)
-    if not kept:
+    makers = tuple(plan for plan in candidates if invert_plan(text, plan.plan) is not None)
+    if not makers:
         return None
-    located = [locate_replacements(plan.plan.edits) for plan in kept]
+    located = [locate_replacements(plan.plan.edits) for plan in makers]
     agreed = set.intersection(*({(start, end, edit.original) for start, end, edit in places} for places in located))
     matches = [_make_match(start, end, e, OUTPUT) for start, end, e in located[0] if (start, end, e.original) in agreed]
     disputed: dict[Interval, Match] = {}
@@ -109,7 +109,7 @@ def match_outputs(text: str, candidates: Sequence[KeptPlan]) -> Origin | None:
         if (start, end, edit.original) not in agreed:
             match = _make_match(start, end, edit, OUTPUT)
             disputed.setdefault((start, end), match._replace(out=None, why=SEVERAL))
-    return Origin(kept[:1], kept[1:], tuple(order_matches((*matches, *disputed.values()))), ((),), is_exact=True)
+    return Origin(makers[:1], makers[1:], tuple(order_matches((*matches, *disputed.values()))), ((),), is_exact=True)
 
 
 def _make_match(start: int, end: int, edit: Edit, evidence: str) -> Match:
