@@ -48,6 +48,12 @@ class Files(SettingGroup):
     overwrite: bool = OVERWRITE
     plans: Path | None = declare_plans("new file")
     originals: bool = ORIGINALS
+    quotes: bool = declare_setting(
+        False,
+        "if the result of a file still contains covered texts, quote them in the reason why it is refused. The reason "
+        "is shown, and written to the quarantine file",
+        option="--quote-leftovers",
+    )
     report: Path | None = declare_setting(
         None, "write the run report, as JSON. It holds no text", noun="new file", option="PATH"
     )

@@ -20,6 +20,8 @@ from allonym.policy import Policy
 
 MAX_PARTS = 10_000
 TYPES = "[Content_Types].xml"
+XML = (".xml", ".rels", ".vml")
+"""Suffixes of the parts that are XML."""
 R = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
 _XMLNS_SPACE = "{http://www.w3.org/XML/1998/namespace}space"
 _STYLES = (
@@ -341,4 +343,7 @@ def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: st
                 slot.set(part)
         return package.to_bytes()
 
-    return ParsedChunk([Draft(document, render_package, verify=format)], tally=Tally(treated=package.without))
+    from allonym.files.repair import cover_texts_in_package
+
+    draft = Draft(document, render_package, verify=format, repair=cover_texts_in_package)
+    return ParsedChunk([draft], tally=Tally(treated=package.without))

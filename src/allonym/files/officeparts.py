@@ -13,6 +13,7 @@ from pkgutil import resolve_name
 from allonym.document import CAPTION, PROSE
 from allonym.errors import DataError
 from allonym.files.office import (
+    XML,
     Package,
     Part,
     TextSlot,
@@ -158,7 +159,7 @@ def clean_and_list_common_slots(package: Package, tasks: Mapping[str, str]) -> I
     """
     for name, task in tasks.items():
         part = Part(package, name)
-        if task != "image" and name.endswith((".xml", ".rels", ".vml")):
+        if task != "image" and name.endswith(XML):
             yield from part.list_stray_slots()
         if task == "links":
             for link, target in package.list_relationships(get_part_of_rels(name)):

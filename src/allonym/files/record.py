@@ -7,7 +7,7 @@ A format parses bytes into pieces: literal bytes, drafts (a document with a func
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -37,7 +37,7 @@ FREE_SIZE = 1 << 25
 @dataclass(frozen=True, slots=True)
 class Job:
     """The settings for every chunk: policy, key, fields (empty: all text), whether plans (with originals) are kept,
-    the vault and the scope."""
+    the vault, the scope, and whether reasons quote the covered texts that a result still contains."""
 
     policy: Policy
     key: Key = field(default=None, repr=False)
@@ -46,6 +46,7 @@ class Job:
     originals: bool = False
     vault: Keeper | None = field(default=None, repr=False)
     scope: str = ""
+    quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ class Draft:
     """A record to anonymise: its document, the function that writes its parts, and its line (from 1) in the chunk.
 
     ``counted`` is false for text that is not a record, such as a header row. If ``verify`` names a format of
-    :data:`allonym.files.verify.VIEWS`, the result is read back, and refused if it still contains a covered text.
+    :data:`allonym.files.verify.VIEWS`, the result is read back. If it still contains a covered text, ``repair`` covers
+    that wherever it stands in the bytes, from texts to replacements; if this does not help, the result is refused.
     """
 
     document: Document
@@ -78,6 +80,7 @@ class Draft:
     line: int = 1
     counted: bool = True
     verify: str = ""
+    repair: Callable[[bytes, Mapping[str, str]], bytes] | None = None
 
 
 Piece = bytes | Draft | Failure
@@ -182,7 +185,8 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         outcome = next(outcomes)
         if isinstance(outcome, Anonymized):
             try:
-                written[-1] = render_and_verify_draft(piece, outcome.parts, outcome.plan.covered_intervals)
+                edits = [(edit.start, edit.end, edit.replacement) for edit in outcome.plan.edits]
+                written[-1] = render_and_verify_draft(piece, outcome.parts, edits, quotes=job.quotes)
             except RECORD_ERRORS as error:
                 outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):
@@ -210,13 +214,16 @@ def count_covered_kept_parts(document: Document, covered: Sequence[tuple[int, in
     return sum(a < b and reach.touches(a, b) for a, b in unchanged)
 
 
-def render_and_verify_draft(draft: Draft, parts: tuple[str, ...], covered: Sequence[tuple[int, int]]) -> bytes:
+def render_and_verify_draft(
+    draft: Draft, parts: tuple[str, ...], edits: Iterable[tuple[int, int, str]], *, quotes: bool = False
+) -> bytes:
     """Write a draft with its new parts, and read it back if it requires that.
 
     Args:
         draft: the record.
         parts: the texts of its parts.
-        covered: half-open offsets of the edits in its document's text.
+        edits: half-open offsets of the edits in its document's text, with the replacements.
+        quotes: whether a refusal quotes what the result still contains.
 
     Raises:
         RefusedContent: the result still contains a covered text.
@@ -226,9 +233,9 @@ def render_and_verify_draft(draft: Draft, parts: tuple[str, ...], covered: Seque
         from allonym.files.verify import check_no_leftovers
 
         document = draft.document
-        check_no_leftovers(
-            data, draft.verify, [document.text[a:b] for a, b in covered], join_new_parts(document, parts)
-        )
+        covered = {document.text[a:b]: new for a, b, new in edits if a < b}
+        expected = join_new_parts(document, parts)
+        data = check_no_leftovers(data, draft.verify, covered, expected, draft.repair, quotes=quotes)
     return data
 
 

@@ -101,7 +101,8 @@ def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item) -> 
         return None
     if len(parts) != (part_count := len(document.parts) or 1):
         raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-    return render_and_verify_draft(draft, parts, _find_changed_word_offsets(document, parts))
+    edits = ((a, b, "") for a, b in _find_changed_word_offsets(document, parts))
+    return render_and_verify_draft(draft, parts, edits)
 
 
 def _find_changed_word_offsets(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:

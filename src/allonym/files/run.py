@@ -69,6 +69,7 @@ def anonymize_path(
     overwrite: bool = False,
     plans: str | Path | None = None,
     originals: bool = False,
+    quotes: bool = False,
     report: str | Path | None = None,
     quarantine: str | Path | None = None,
     batch_size: int = BATCH,
@@ -92,6 +93,8 @@ def anonymize_path(
         plans: file for the plans as JSON lines.
         originals: include the originals in the plans, so that they can undo the run; that file is then as sensitive
             as the source.
+        quotes: quote in the reason why a file is refused the covered texts that its result still contains; reasons
+            are shown and written to ``quarantine``.
         report: file for the run report as JSON.
         quarantine: file for records that could not be processed, as JSON lines with id and reason; by default
             the target's name with ``.quarantine.jsonl``, created only if needed.
@@ -104,7 +107,7 @@ def anonymize_path(
         AllonymError: a worker died; the run can be resumed.
     """
     began = time.monotonic()
-    job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope)
+    job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope, quotes)
     items, is_folder = list_items(source, target, format)
     out = None if str(target) == "-" else Path(target) if is_folder else items[0].target
     if quarantine is None and out is not None:

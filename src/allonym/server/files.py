@@ -161,7 +161,8 @@ def _apply_plans_to_chunk(parsed: ParsedChunk, ids: Iterator[str], plans: Mappin
             written.append(piece)
         elif isinstance(piece, Draft) and piece.counted:
             plan = plans[next(ids)]
-            written.append(render_and_verify_draft(piece, apply_parts(piece.document, plan), plan.covered_intervals))
+            edits = ((edit.start, edit.end, edit.replacement) for edit in plan.edits)
+            written.append(render_and_verify_draft(piece, apply_parts(piece.document, plan), edits))
         elif isinstance(piece, Draft):
             written.append(piece.render(piece.document.part_texts()))
     return parsed.join_pieces(written)

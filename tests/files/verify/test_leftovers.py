@@ -7,7 +7,7 @@ from tests.rows import check_each_row
 
 from allonym.errors import RefusedContent
 from allonym.files import verify
-from allonym.files.verify import VIEWS, check_no_leftovers, find_leftovers_in_texts
+from allonym.files.verify import VIEWS, can_identify, check_no_leftovers, find_leftovers_in_texts
 
 
 def found(text: str, covered: str, expected: str = "") -> bool:
@@ -70,12 +70,46 @@ def test_a_result_with_leftovers_is_refused(monkeypatch):
     pages = [(f"page {n}", "Ada Brook" if n > 1 else "") for n in range(1, 10)]
     monkeypatch.setattr(verify, "read_texts_by_reader", lambda data, format: iter([[("x", "")], pages]))
     with pytest.raises(RefusedContent) as failed:
-        check_no_leftovers(b"", "pdf", ["Ada Brook", "Cyd Dale", "Ada Brook"], "")
+        check_no_leftovers(b"", "pdf", {"Ada Brook": "", "Cyd Dale": ""}, "")
     said = str(failed.value)
     assert said.startswith("the result still contains 1 of 2 covered texts (page 2, page 3")
     assert "3 more places" in said
     assert "Ada" not in said and "Brook" not in said
-    check_no_leftovers(b"", "pdf", [], "")
+    with pytest.raises(RefusedContent, match=r"'Ada Brook'$"):
+        check_no_leftovers(b"", "pdf", {"Ada Brook": "", "Cyd Dale": ""}, "", quotes=True)
+    check_no_leftovers(b"", "pdf", {}, "")
+
+
+@check_each_row(
+    "text, identifies",
+    [
+        ("A", False),
+        ("JB", False),
+        ("41", False),
+        ("2021", False),
+        ("Char", False),
+        ("Author 1", False),
+        ("Heading 1 Char", False),
+        ("January", False),
+        ("Information", False),
+        ("Lee", True),
+        ("Will", True),
+        ("Rose Grant", True),
+        ("12 Station Road", True),
+        ("12 March 1984", True),
+        ("90210", True),
+        ("12 34 56", True),
+        ("李明", True),
+        ("Okafor", True),
+    ],
+)
+def test_short_and_ordinary_texts_identify_nobody(text, identifies):
+    assert can_identify(text) == identifies
+
+
+def test_a_piece_of_a_longer_ordinary_word_is_no_leftover():
+    assert not found("his characteristic style", "Character")
+    assert found("JaneSmithson", "Jane Smith")
 
 
 def test_every_view_is_a_function():

@@ -2,7 +2,8 @@
 
 A covered text may also occur elsewhere as an ordinary word that stays ("May"). So a result fails if it contains a
 covered text more often than the planned text does. Spaces, hyphens, ligatures, composition of accents and case are
-ignored. The words of a covered text are also searched separately.
+ignored. The words of a covered text are also searched separately. A text that identifies nobody by itself (a letter or
+two, a short number, ordinary words) is no leftover, and neither is a piece of a longer ordinary word.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import logging
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pkgutil import resolve_name
 
+from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.text.fold import Level, fold
 from allonym.text.words import find_words
@@ -45,7 +48,14 @@ LEAST_WORD = 4
 LEAST_LOOSE = 9
 """Least number of letters and digits of a text that is also searched inside words, since spaces may be lost."""
 
+LEAST_LETTERS, LEAST_DIGITS = 3, 5
+"""Least numbers of letters and digits, and of digits of a number, that identify by themselves."""
+
+_ORDINARY = (
+    "no_names function_words form_fields roles departments technical_words unit_words date_words bodies office_names"
+)
 _BROKEN = re.compile(r"(?<=[^\W\d_])(?:[-\u2010\ufffe\x02]\s*\n\s*|[\u00ad\ufffe\x02]\s*)(?=[^\W\d_])")
+_FIRST_IDEOGRAPH = "\u2e80"
 _MARKS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 
@@ -86,13 +96,18 @@ class _SqueezedText:
 
     def count_substrings(self, needle: str, *, inside_words: bool, unbroken_only: bool) -> int:
         """Count ``needle`` in the text: ``inside_words`` too, or ``unbroken_only``, within one word."""
+        ordinary = _read_ordinary_words()
         count = 0
         position = self.text.find(needle)
         while position >= 0:
             end = position + len(needle)
             first, last = bisect_left(self.borders, position), bisect_left(self.borders, end)
             bounded = self.borders[first] == position and self.borders[last] == end
-            counts = inside_words or (bounded and (not unbroken_only or last == first + 1))
+            counts = bounded and (not unbroken_only or last == first + 1)
+            if inside_words and not bounded:
+                first -= self.borders[first] > position
+                is_one_word = self.borders[first + 1] >= end
+                counts = not is_one_word or self.text[slice(*self.borders[first : first + 2])] not in ordinary
             count += counts
             position = self.text.find(needle, end if counts else position + 1)
         return count
@@ -133,10 +148,34 @@ def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[s
 
 
 def _list_squeezed_text_and_long_words(text: str) -> list[str]:
-    """Return the text without spaces and signs, then its longer words."""
+    """Return the text without spaces and signs, then its longer words that identify by themselves."""
     squeezed = _SqueezedText.squeeze_text(text)
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
-    return [w for w in dict.fromkeys((squeezed.text, *(w for w in words if len(w) >= LEAST_WORD))) if w]
+    listed = (w for w in words if len(w) >= LEAST_WORD and can_identify(w))
+    return [w for w in dict.fromkeys((squeezed.text, *listed)) if w]
+
+
+@cache
+def _read_ordinary_words() -> frozenset[str]:
+    """Return words that name nobody where they stand alone, and those that office programs write."""
+    listed = read_ordinary_words().union(*map(read_word_list, _ORDINARY.split()))
+    return listed - read_word_list("given_names_too")
+
+
+def can_identify(text: str) -> bool:
+    """Tell whether a covered text may identify somebody where it stands alone.
+
+    It does not if it has less than ``LEAST_LETTERS`` letters and digits, or is a number of less than ``LEAST_DIGITS``
+    digits, an ordinary word, or made of words that office programs write ("Heading 1 Char").
+    """
+    words = find_words(fold(text, Level.CASE))
+    letters = sum(2 if char > _FIRST_IDEOGRAPH else 1 for word in words for char in word)
+    if letters < (LEAST_DIGITS if all(map(str.isdigit, words)) else LEAST_LETTERS):
+        return False
+    if len(words) == 1:
+        return words[0] not in _read_ordinary_words()
+    office_names = read_word_list("office_names")
+    return not all(word in office_names or (word.isdigit() and len(word) == 1) for word in words)
 
 
 def _find_excess_occurrences(
@@ -169,26 +208,51 @@ def read_texts_by_reader(data: bytes, format: str) -> Iterator[list[tuple[str, s
 
 
 def find_leftovers_in_file(data: bytes, format: str, covered: Sequence[str], expected: str) -> list[Leftover]:
-    """Return the leftovers that any reader of the format can still read in a file, each text once."""
+    """Return the leftovers that any reader of the format can still read in a file, each text once.
+
+    Texts that identify nobody by themselves are none, see :func:`can_identify`.
+    """
     by_index: dict[int, Leftover] = {}
     for texts in read_texts_by_reader(data, format):
         by_index = {
             leftover.index: leftover for leftover in find_leftovers_in_texts(texts, covered, expected)
         } | by_index
-    return [by_index[index] for index in sorted(by_index)]
+    return [by_index[index] for index in sorted(by_index) if can_identify(covered[index])]
 
 
-def check_no_leftovers(data: bytes, format: str, covered: Sequence[str], expected: str) -> None:
-    """Check that a result contains no covered text more often than allowed.
+def check_no_leftovers(
+    data: bytes,
+    format: str,
+    covered: Mapping[str, str],
+    expected: str,
+    repair: Callable[[bytes, Mapping[str, str]], bytes] | None = None,
+    *,
+    quotes: bool = False,
+) -> bytes:
+    """Check that a result contains no covered text more often than allowed, and return it.
+
+    Args:
+        data: the result.
+        format: its name in ``VIEWS``.
+        covered: covered texts with their replacements.
+        expected: the planned text.
+        repair: covers texts wherever they stand in a result; it is called once if there are leftovers.
+        quotes: whether the message quotes the leftovers.
 
     Raises:
-        RefusedContent: it does; the message gives number and places, and quotes nothing.
+        RefusedContent: it does, also after the repair; the message gives number and places.
     """
-    texts = list(dict.fromkeys(covered))
+    texts = list(covered)
     leftovers = find_leftovers_in_file(data, format, texts, expected) if texts else []
+    if leftovers and repair is not None:
+        data = repair(data, {texts[leftover.index]: covered[texts[leftover.index]] for leftover in leftovers})
+        leftovers = find_leftovers_in_file(data, format, texts, expected)
     if leftovers:
         places = list(dict.fromkeys(place for leftover in leftovers for place in leftover.places))
         more = f" and {len(places) - 5} more places" if len(places) > 5 else ""
+        quoted = f": {', '.join(repr(texts[leftover.index]) for leftover in leftovers)}" if quotes else ""
         raise RefusedContent(
-            f"the result still contains {len(leftovers)} of {len(texts)} covered texts ({', '.join(places[:5])}{more})"
+            f"the result still contains {len(leftovers)} of {len(texts)} covered texts "
+            f"({', '.join(places[:5])}{more}){quoted}"
         )
+    return data
