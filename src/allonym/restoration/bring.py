@@ -6,12 +6,13 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Plan
 from allonym.replace.wording import find_article, fit_article
+from allonym.restoration.destination import Destination, DestinationName, shorten_context
 from allonym.restoration.documents import Origin, find_origin, list_document_ids, match_outputs
 from allonym.restoration.edits import (
     ARTICLE,
@@ -140,14 +141,25 @@ class Restorer:
     def __repr__(self) -> str:
         return f"Restorer({len(self._index)} replacements)"
 
-    def restore(self, text: str) -> Restored:
-        """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes."""
+    def restore(self, text: str, destination: Destination | None = None) -> Restored:
+        """Restore every replacement in ``text`` that is recognised with certainty; nothing else changes.
+
+        Args:
+            text: the text.
+            destination: where it goes; None: it is the text itself, in which everything is restored.
+        """
         if self._vault is not None:
             with self._vault.read_plans(self._scope) as reader:
                 origin = find_origin(reader, text, "")
-            return _restore_with_evidence(text, origin, self)
-        matches = self._find_matches(text)
+            return _restore_with_evidence(text, origin, self, destination)
+        matches = _withhold_matches(text, self._find_matches(text), destination)
         return _apply_matches(text, matches, notes=_note_ordinary_words(matches, self._index))
+
+    def list_originals(self, text: str) -> dict[str, str]:
+        """Return the replacements that are recognised in ``text`` with certainty, as they stand there, each with its
+        original."""
+        matches = self._make_scan(text).find_matches()
+        return {text[m.start : m.end]: m.out for m in matches if m.is_sure and m.out is not None}
 
     def _find_matches(self, text: str) -> list[Match]:
         unmarked = self._mark_articles(self._make_scan(text).find_matches())
@@ -190,9 +202,9 @@ class Restorer:
         """
         return self.arriving().feed_all(chunks)
 
-    def arriving(self) -> Arriving:
-        """Return an :class:`Arriving`, which is fed chunks one by one."""
-        return Arriving(self)
+    def arriving(self, destination: Destination | None = None) -> Arriving:
+        """Return an :class:`Arriving`, which is fed chunks one by one; ``destination`` as in :meth:`restore`."""
+        return Arriving(self, destination)
 
 
 class Arriving:
@@ -200,15 +212,19 @@ class Arriving:
 
     Attributes:
         restored, unknown: number of replacements restored so far, and of those recognised but left.
+        withheld: those of the latter that must not come back where the text goes, as they stand in the text, each with
+            its original.
     """
 
-    def __init__(self, restorer: Restorer) -> None:
+    def __init__(self, restorer: Restorer, destination: Destination | None = None) -> None:
         self._restorer = restorer
+        self._destination = destination
         self._evidence = Evidence(restorer._index.rows) if restorer._vault is not None else None
         self._context = ""
         self._waiting = ""
         self.restored = 0
         self.unknown = 0
+        self.withheld: list[tuple[str, str]] = []
 
     def _judge_matches(self, text: str, matches: Sequence[Match]) -> list[Match]:
         """Return the sure matches; from a vault, those that what came before supports."""
@@ -243,15 +259,25 @@ class Arriving:
         text = self._context + self._waiting[:cut]
         scan = self._restorer._make_scan(text, final=final)
         matches = self._judge_matches(text, self._restorer._mark_articles(scan.find_matches(begin)))
+        certain = len(text)
+        if self._destination is not None:
+            judged, certain = self._destination.withhold_matches(text, matches, final=final)
+            self.withheld += [
+                (text[m.start : m.end], m.out)
+                for m, kept in zip(matches, judged, strict=False)
+                if m.out is not None and kept.out is None
+            ]
+            matches = judged
         position = matches[-1].end if matches else begin
-        until = len(text) if final else max(position, scan.held_from)
+        until = len(text) if final else min(certain, max(position, scan.held_from))
         if not final and self._restorer._articles:
             article = _ARTICLE_LAST.search(text, max(position, until - 4), until)
             until = article.start() if article else until  # the next word may need the other article
         part = _apply_matches(text[:until], (m for m in matches if m.is_sure), begin)
         self.restored += part.restored
         self.unknown += part.unknown
-        self._context = text[max(0, until - _CONTEXT) : until]
+        start = max(0, until - _CONTEXT)
+        self._context = text[start:until] if self._destination is None else shorten_context(text[:until], start)
         self._waiting = self._waiting[until - begin :]
         return part.text
 
@@ -265,6 +291,7 @@ def restore(
     scope: str = "",
     document: str = "",
     actor: str = "",
+    destination: DestinationName = "document",
 ) -> Restored:
     """Restore originals from a plan, a vault's scope or encrypted mentions, in one pass from left to right.
 
@@ -292,15 +319,21 @@ def restore(
         scope: the vault's scope.
         document: id of the document in the vault that the text comes from; by default the vault finds it.
         actor: name for the vault's audit log.
+        destination: ``document``: the text itself, in which everything is restored; ``answer``: what a language model
+            wrote and somebody reads. There a replacement within an address is left, because the address may carry the
+            original elsewhere (``![](https://example.com/?q=<PERSON 1>)``).
 
     Raises:
-        UsageError: there is no plan, vault or key, ``vault`` is not a vault, or the key is too short.
+        UsageError: there is no plan, vault or key, ``vault`` is not a vault, the key is too short, or the destination
+            is none of the two.
         RestoreError: the plan contains no originals and there is nothing else, or the vault has no such scope or
             document.
         VaultError: the vault cannot be read.
     """
     check_vault(vault, "known")
     _check_sources(plan, vault, key)
+    if destination not in get_args(DestinationName):
+        raise UsageError(f"destination must be 'document' or 'answer', got {destination!r}")
     if document and vault is None:
         raise UsageError("document=... names a document of a vault, so vault=... is required")
     origin = Origin()
@@ -317,18 +350,25 @@ def restore(
         scope_restorer = Restorer.from_vault(vault, scope, key=key)
     elif key is not None:
         scope_restorer = Restorer((), key=key)
-    result = _restore_with_evidence(text, origin, scope_restorer)
+    result = _restore_with_evidence(text, origin, scope_restorer, Destination() if destination == "answer" else None)
     _log_restore(vault, scope, actor, result.restored, result.unknown)
     return result
 
 
-def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer | None) -> Restored:
+def _withhold_matches(text: str, matches: list[Match], destination: Destination | None) -> list[Match]:
+    return matches if destination is None else destination.withhold_matches(text, matches)[0]
+
+
+def _restore_with_evidence(
+    text: str, origin: Origin, scope_restorer: Restorer | None, destination: Destination | None
+) -> Restored:
     """Restore a text from what is known of its origin: exact sentences, then plans, then the whole scope.
 
     Args:
         text: the text.
         origin: its documents.
         scope_restorer: with the replacements of the scope, or the key.
+        destination: as in :meth:`Restorer.restore`.
     """
     matches = list(origin.matches)
     notes: list[str] = []
@@ -359,7 +399,8 @@ def _restore_with_evidence(text: str, origin: Origin, scope_restorer: Restorer |
         notes += _note_ordinary_words(mine, scope_restorer._index)
         matches = order_matches((*matches, *explain_uncertain(mine, rows)))
         knows_tags = knows_tags or scope_restorer.knows_tags
-    result = _apply_matches(text, add_residue(text, matches, knows_tags=knows_tags), notes=notes)
+    matches = _withhold_matches(text, add_residue(text, matches, knows_tags=knows_tags), destination)
+    result = _apply_matches(text, matches, notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
     return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
 

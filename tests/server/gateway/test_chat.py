@@ -165,7 +165,9 @@ def nasty(gateway_with, upstream, tmp_path):
     path.write_text(
         f'extends = "reversible"\n[detect]\ndetectors = ["lexicon"]\n[dictionary]\nPERSON = [{json.dumps(NASTY)}]\n'
     )
-    with openai.OpenAI(base_url=gateway_with(policy=str(path)) + "/v1", api_key="k", max_retries=0) as made:
+    with openai.OpenAI(
+        base_url=gateway_with(policy=str(path), internal_tools=("*",)) + "/v1", api_key="k", max_retries=0
+    ) as made:
         yield made
 
 

@@ -13,7 +13,7 @@ import httpx
 from allonym.server.gateway.protect import ProtectedRequest
 from allonym.server.gateway.reading import dump_json
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
-from allonym.server.gateway.restoring import AnswerRestorer, TextStream
+from allonym.server.gateway.restoring import AnswerRestorer, Call, TextStream, read_call
 
 JsonObject = dict[str, Any]
 SentEvent = tuple[str, JsonObject]
@@ -34,6 +34,7 @@ class _Choice:
     def __init__(self, restoring: AnswerRestorer) -> None:
         self._restoring = restoring
         self._streams: dict[tuple[str | int, ...], TextStream] = {}
+        self._calls: dict[int, JsonObject] = {}
         self.is_finished = False
 
     def restore_delta(self, value: Any, *place: str | int) -> Any:
@@ -41,14 +42,41 @@ class _Choice:
         names = tuple(part for part in place if isinstance(part, str))
         if isinstance(value, str) and names in _TEXTS:
             if place not in self._streams:
+                call = self._read_call(place[1] if len(place) > 2 else -1) if len(names) > 1 else None
                 is_json = names[-1] == "arguments" or (self._restoring.json and names == ("content",))
-                self._streams[place] = self._restoring.start_stream(is_json=is_json)
+                self._streams[place] = self._restoring.start_stream(call, is_json=is_json)
             return self._streams[place].restore_piece(value)
+        if names == ("function_call",):
+            self._note_call(-1, value)
         if isinstance(value, dict) and any(len(text) > len(names) and text[: len(names)] == names for text in _TEXTS):
             return {name: self.restore_delta(member, *place, name) for name, member in value.items()}
         if isinstance(value, list) and names == ("tool_calls",):
-            return [self.restore_delta(call, *place, _get_index(call, n)) for n, call in enumerate(value)]
+            return [self._restore_call(call, _get_index(call, n)) for n, call in enumerate(value)]
         return value if len(names) > 1 else self._restoring.restore_json(value, names[0])
+
+    def _restore_call(self, value: Any, index: int) -> Any:
+        self._note_call(index, value)
+        return self.restore_delta(value, "tool_calls", index)
+
+    def _note_call(self, index: int, value: Any) -> None:
+        """Note the id and the name of a call, which come before its arguments.
+
+        Raises:
+            Unanswered: they come later, when it has been decided where the arguments go.
+        """
+        if not isinstance(value, dict):
+            return
+        call = self._calls.setdefault(index, {"id": "", "name": ""})
+        inner = next((value[kind] for kind in ("function", "custom") if isinstance(value.get(kind), dict)), value)
+        for name, part in (("id", value.get("id")), ("name", inner.get("name"))):
+            if isinstance(part, str) and part and part != call[name]:
+                if any(place[1:2] == (index,) or index < 0 for place in self._streams if place[0] != "content"):
+                    raise Unanswered("the upstream named a tool after its arguments had begun")
+                call[name] += part
+
+    def _read_call(self, index: str | int) -> Call:
+        call = self._calls.get(int(index), {})
+        return Call(call.get("name", ""), call.get("id", ""))
 
     def flush_text(self) -> JsonObject:
         """Return the rest of all texts, as a delta; empty where nothing was held back."""
@@ -150,6 +178,7 @@ def _is_empty_delta(value: Any) -> bool:
 
 
 _OVER = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_CALL_EVENT = re.compile(r"response\.(?!output_text|refusal|reasoning|content_part|audio|output_item)\w+\.\w+")
 _PLACE = ("item_id", "output_index", "content_index", "summary_index")
 
 
@@ -160,6 +189,7 @@ class ResponsesAnswer:
         self._restoring = restoring
         self._request = request
         self._open: dict[tuple[object, ...], tuple[TextStream, JsonObject]] = {}
+        self._calls: dict[object, Call | None] = {}
         self._number = 0
         self.is_complete = False
 
@@ -168,11 +198,16 @@ class ResponsesAnswer:
         kind = data.get("type")
         kind = kind if isinstance(kind, str) else name
         text = data.get("delta")
+        if isinstance(data.get("item"), dict):
+            self._calls[data.get("output_index")] = read_call(data["item"])
+        call = None
+        if _CALL_EVENT.fullmatch(kind):  # of an item that was not announced nobody knows whose it is
+            call = self._calls.get(data.get("output_index")) or Call("", is_clients=False)
         if kind.endswith(".delta") and isinstance(text, str):
             place = (kind, *(data.get(name) for name in _PLACE))
             if place not in self._open:
                 is_json = "arguments" in kind or (self._restoring.json and "output_text" in kind)
-                self._open[place] = self._restoring.start_stream(is_json=is_json), data
+                self._open[place] = self._restoring.start_stream(call, is_json=is_json), data
             out = self._open[place][0].restore_piece(text)
             if out:
                 yield name, self._renumber_event({**data, "delta": out})
@@ -185,6 +220,9 @@ class ResponsesAnswer:
         # All but the deltas repeats them, unless an upstream sends none.
         first = kind in _OVER and not any(self._restoring.counts.values())
         restore = self._restoring.restore_json if first else self._restoring.restore_json_uncounted
+        if call is not None:
+            yield name, self._renumber_event(self._restoring.restore_json_uncounted(data, call))
+            return
         yield name, self._renumber_event(restore_response(data, self._request, restore))
 
     def flush_text(self) -> Iterator[SentEvent]:
@@ -361,6 +399,8 @@ async def restore_events(
         async for data in blocks:
             for event in parser.parse_next_bytes(data):
                 is_over = is_over or event.data == _DONE
+                if event.data == _DONE:
+                    events += (*_format_remaining_events(answer), _format_counts(request))
                 events += _format_restored_event(answer, event)
             if events:
                 yield b"".join(events)
@@ -372,6 +412,8 @@ async def restore_events(
     if failure is None and not is_over and not answer.is_complete:
         failure = Unanswered("the upstream broke the answer off", "upstream_broke_off")
     events += _format_remaining_events(answer)
+    if not is_over:
+        events.append(_format_counts(request))
     if failure is not None:
         body = make_error_body(failure)
         events.append(format_event(body) if is_chat else format_event({"type": "error", **body}, "error"))
@@ -385,7 +427,7 @@ def _format_restored_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -
     if not event.data:
         return [b":\n\n"]
     if event.data == _DONE:
-        return [*_format_remaining_events(answer), format_event(_DONE, event.name)]
+        return [format_event(_DONE, event.name)]
     value = parse_json_object(event.data)
     if value is None:
         raise Unanswered("the upstream sent an event that is no JSON")
@@ -394,3 +436,8 @@ def _format_restored_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -
 
 def _format_remaining_events(answer: ChatAnswer | ResponsesAnswer) -> list[bytes]:
     return [format_event(data, name) for name, data in answer.flush_text()]
+
+
+def _format_counts(request: ProtectedRequest) -> bytes:
+    """Return a comment, which clients skip, with the counts that a complete answer has in a header."""
+    return f": allonym {request.restoring.format_counts()}\n\n".encode()

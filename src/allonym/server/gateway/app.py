@@ -159,7 +159,8 @@ class Gateway:
         content = await self._run_in_pool(restore_answer, prepared, data, answer.status_code)
         await self._record_restore_in_vault(prepared, scope, line)
         line.write(answer.status_code, counts=prepared.restoring.counts)
-        return Response(content, answer.status_code, _make_headers(answer, prepared), "application/json")
+        headers = {**_make_headers(answer, prepared), "X-Allonym-Placeholders": prepared.restoring.format_counts()}
+        return Response(content, answer.status_code, headers, "application/json")
 
     async def _restore_events(
         self, answer: httpx.Response, prepared: ProtectedRequest, scope: str, line: LogLine

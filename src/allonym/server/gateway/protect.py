@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import Lock
 from time import perf_counter
 from types import MappingProxyType
@@ -27,11 +28,14 @@ from allonym.policy import Policy
 from allonym.protocol import get_traits_by_name, list_policy_grammars
 from allonym.replace import subject_of
 from allonym.restoration import Restorer
+from allonym.restoration.destination import Destination, list_whole_addresses
+from allonym.server.gateway.extras import EXTRAS
 from allonym.server.gateway.reading import FieldReaders, Passage, Piece, RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer
 from allonym.server.gateway.settings import Settings
 from allonym.server.gateway.shapes import CHAT, EMBEDDINGS, RESPONSES, collect_request_texts
+from allonym.server.gateway.withheld import WithheldOriginals, read_strings
 from allonym.text.placeholders import find_placeholders
 
 if TYPE_CHECKING:
@@ -49,12 +53,14 @@ class Protected:
         restorer: of its originals, and those of its conversation.
         labels: how many mentions of each label were replaced.
         tag: one of its tags, as an example; empty where there is none.
+        destination: of the answer: addresses that were in the request, and what looks like its replacements there.
         unread: characters of passages in which names were not looked for, by language.
     """
 
     restorer: Restorer
     labels: Mapping[str, int]
     tag: str = field(default="", repr=False)
+    destination: Destination = field(default_factory=Destination)
     unread: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -100,7 +106,8 @@ class Protector:
                 piece.set_text(text)
         tag = _find_example_placeholder(result.plan.edits, policy)
         labels, unread = (MappingProxyType(dict(n)) for n in (result.report.labels, result.report.unread))
-        return Protected(restorer, labels, tag, unread)
+        destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(document.text)))
+        return Protected(restorer, labels, tag, destination, unread)
 
     def _merge_passages_and_find_spans(
         self, passages: Sequence[Passage], policy: Policy, scope: str
@@ -221,7 +228,7 @@ class Endpoint:
 
 
 ENDPOINTS = (
-    Endpoint("chat/completions", CHAT, add_placeholder_note_to_messages),
+    Endpoint("chat/completions", {**CHAT, **EXTRAS}, add_placeholder_note_to_messages),
     Endpoint("responses", RESPONSES, add_placeholder_note_to_instructions),
     Endpoint("embeddings", EMBEDDINGS),
 )
@@ -268,6 +275,7 @@ class Preparer:
     def __init__(self, settings: Settings, vault: Vault | None, key: bytes | str | None, threads: int) -> None:
         self._settings = settings
         self._protector = Protector(key, vault)
+        self._withheld = WithheldOriginals()
         self.secret = vault.operator_key if vault is not None else os.urandom(32)
         names = [settings.policy, *settings.policies]
         for client in settings.clients.values():
@@ -294,6 +302,24 @@ class Preparer:
         start = perf_counter()
         original = _parse_json_body(raw_body)
         body = copy.deepcopy(original)
+        put_back = self._withheld.put_back(body, scope)
+        protected = self._protect_body(endpoint, body, policy, scope)
+        if put_back and any(map(read_strings(body).__contains__, put_back)):  # one that no detector sees there
+            body = copy.deepcopy(original)
+            protected = self._protect_body(endpoint, body, policy, scope)
+        content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        restoring = AnswerRestorer(
+            protected.restorer,
+            json=wants_json(original),
+            destination=protected.destination,
+            internal_tools=self._settings.internal_tools,
+            remember=partial(self._withheld.remember, scope),
+        )
+        elapsed = (perf_counter() - start) * 1000
+        return ProtectedRequest(content, original, original.get("stream") is True, protected, restoring, elapsed)
+
+    def _protect_body(self, endpoint: Endpoint, body: dict[str, Any], policy: Policy, scope: str) -> Protected:
+        """Protect a body in place."""
         text = RequestText(self._settings, self.secret)
         collect_request_texts(text, body, endpoint.readers)
         if text.stateful and not scope:
@@ -311,10 +337,7 @@ class Preparer:
         text.write_back_json_texts()
         if self._settings.explain and protected.tag and endpoint.explain is not None:
             endpoint.explain(body, protected.tag)
-        restoring = AnswerRestorer(protected.restorer, json=wants_json(original))
-        content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
-        elapsed = (perf_counter() - start) * 1000
-        return ProtectedRequest(content, original, original.get("stream") is True, protected, restoring, elapsed)
+        return protected
 
 
 def _parse_json_body(raw: bytes) -> dict[str, Any]:

@@ -25,6 +25,8 @@ DEEPEST = 64
 MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=\-]*")
+_SEALED_NAMES = ("signature", "thought_signature", "data", "encrypted_content")
+_LEAST_SEALED = 32
 _COUNT = re.compile(r"[0-9]{1,4}")
 MACHINE = re.compile(
     r"(?:[a-z]{2,16}[_-]){0,3}(?=[A-Za-z0-9]*[0-9])(?=[A-Za-z0-9]*[A-Za-z])[A-Za-z0-9]{8,256}"
@@ -34,18 +36,20 @@ _ID_PREFIXES = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr 
 _ROLE_WORDS = read_word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
 WORDS = frozenset(
-    "1h 24h 5m action agent analysis annotations any apply_patch_call apply_patch_call_output array assistant audio "
-    "auto base64 batch binary bool buffer call call_output calling chunk code_interpreter_call comment commentary "
-    "compact compaction completed computer_call_output concise content custom custom_tool_call "
-    "custom_tool_call_output default delta detailed developer disabled enabled encrypted_content ephemeral error "
-    "failed file file_search file_search_call final final_answer flex float float16 function function_call "
-    "function_call_output generating grammar high image image_url in in_memory in_progress incomplete input_image "
-    "input_text int8 integer interpreting item_reference json json_object json_schema lark local_shell_call "
-    "local_shell_call_output logprobs long low max mcp_approval_request mcp_approval_response mcp_call "
-    "mcp_list_tools medium memory message minimal none null number object off on on_demand output output_text "
-    "outputs performance priority queued reasoning reasoning_text refusal regex required response results scale "
-    "searching shell_call shell_call_output short sources standard standard_only string structural_tag summary_text "
-    "syntax text tool tool_call ubinary uint8 url url_citation user web_search web_search_call xhigh".split()
+    "1h 24h 5m action adaptive agent allow analysis annotations anthropic any apply_patch_call apply_patch_call_output "
+    "array assistant audio auto base64 batch binary bool buffer call call_output calling chunk "
+    "code_interpreter_call comment commentary compact compaction completed computer_call_output concise content custom "
+    "custom_tool_call custom_tool_call_output deepseek default delta deny detailed developer disabled enabled "
+    "encrypted encrypted_content ephemeral error failed fallback file file_search file_search_call final final_answer "
+    "flex float float16 function function_call function_call_output gemini generating google grammar guidance hidden "
+    "high image image_url in in_memory in_progress incomplete input_image input_text int8 integer interpreting "
+    "item_reference json json_object json_schema lark legacy local_shell_call local_shell_call_output logprobs long "
+    "low max mcp_approval_request mcp_approval_response mcp_call mcp_list_tools medium memory message minimal none "
+    "null number object off on on_demand openai outlines output output_text outputs parsed performance priority queued "
+    "raw reasoning reasoning_text redacted_thinking refusal regex required response responses results scale searching "
+    "shell_call shell_call_output short sources standard standard_only string structural_tag summarized summary "
+    "summary_text syntax text thinking tool tool_call truncate ubinary uint8 url url_citation user v1 web_search "
+    "web_search_call xai xgrammar xhigh".split()
 )
 """Words of the API, for fields that hold one of them; in fields with a path, each part is one."""
 
@@ -433,6 +437,22 @@ def collect_json(field: Field, depth: int = 0) -> None:
         field.request.add_text_passage(str(field.value), field.replace_value)
     for child in field.iterate_children():
         collect_json(child, depth + 1)
+
+
+def collect_sealed(field: Field) -> None:
+    """Collect any JSON, but for strings that only who made them can read, such as the signature of a thought."""
+    if isinstance(field.value, str):
+        is_sealed = field.key in _SEALED_NAMES and _SEALED.fullmatch(field.value) and len(field.value) >= _LEAST_SEALED
+        is_word = field.key in ("type", "format") and WORDS.issuperset(re.split(r"[.\-]", field.value))
+        if field.key == "id":
+            digest_human_id(field)
+        elif not is_sealed and not is_word:
+            collect_text(field)
+    elif isinstance(field.value, (list, dict)):
+        for child in field.iterate_children():
+            collect_sealed(child)
+    elif field.is_number() and field.key != "index":
+        collect_json(field)
 
 
 def collect_metadata(field: Field) -> None:

@@ -60,6 +60,9 @@ class Settings(SettingGroup):
     media: tuple[str, ...] = declare_setting(
         (), "parts of messages that are sent as they are: image, audio, file", one_of=("image", "audio", "file")
     )
+    internal_tools: tuple[str, ...] = declare_setting(
+        (), "tools of the client that get originals in their calls; *: all; others get placeholders"
+    )
     hosted_tools: tuple[str, ...] = declare_setting((), "types of tools that the upstream runs and that may be used")
     parameters: tuple[str, ...] = declare_setting((), "further parameters of requests that are sent as they are")
     words: tuple[str, ...] = declare_setting((), "further words that fields such as service_tier may hold")

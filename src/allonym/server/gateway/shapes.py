@@ -23,7 +23,7 @@ _READERS: FieldReaders = {
 """The readers of :mod:`allonym.server.gateway.reading` by their names without the verb."""
 
 
-def _map_readers(*inherited: FieldReaders, **fields_by_reader: str) -> FieldReaders:
+def map_readers(*inherited: FieldReaders, **fields_by_reader: str) -> FieldReaders:
     """Define a table of fields.
 
     Args:
@@ -44,10 +44,10 @@ def _collect_by_type(field: Field, readers_by_type: Mapping[str, FieldReaders], 
 
 
 _NO_MEDIA = make_refusing_reader("cannot be protected: what is spoken is no text")
-_USER = _map_readers(user="user safety_identifier prompt_cache_key")
-_WORDS = _map_readers(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
+_USER = map_readers(user="user safety_identifier prompt_cache_key")
+_WORDS = map_readers(word="reasoning_effort service_tier verbosity truncation encoding_format prompt_cache_retention")
 _COMMON = {
-    **_map_readers(
+    **map_readers(
         _USER,
         _WORDS,
         number="temperature top_p top_k min_p n seed max_tokens max_completion_tokens max_output_tokens "
@@ -57,14 +57,14 @@ _COMMON = {
         metadata="metadata",
         nested_names="tool_choice",
     ),
-    "stream_options": make_object_reader(_map_readers(number="include_usage include_obfuscation")),
+    "stream_options": make_object_reader(map_readers(number="include_usage include_obfuscation")),
 }
 
 # Tools
 
-_FUNCTION = _map_readers(word="type", name="name", description="description", schema="parameters", number="strict")
-_GRAMMAR = make_object_reader(_map_readers(word="type syntax", description="definition", schema="grammar"))
-_CUSTOM = {**_map_readers(word="type", name="name", description="description"), "format": _GRAMMAR}
+_FUNCTION = map_readers(word="type", name="name", description="description", schema="parameters", number="strict")
+_GRAMMAR = make_object_reader(map_readers(word="type syntax", description="definition", schema="grammar"))
+_CUSTOM = {**map_readers(word="type", name="name", description="description"), "format": _GRAMMAR}
 _TOOLS: Mapping[str, FieldReaders] = {
     "function": {**_FUNCTION, "function": make_object_reader(_FUNCTION)},
     "custom": {**_CUSTOM, "custom": make_object_reader(_CUSTOM)},
@@ -84,21 +84,25 @@ def _collect_tool(field: Field) -> None:
 
 # Chat completions
 
-_CALLED = _map_readers(name="name", arguments="arguments")
+_CALLED = map_readers(name="name", arguments="arguments")
 _CALL = {
-    **_map_readers(human_id="id", number="index", word="type"),
+    **map_readers(human_id="id", number="index", word="type", sealed="extra_content provider_specific_fields"),
     "function": make_object_reader(_CALLED),
-    "custom": make_object_reader(_map_readers(name="name", text="input")),
+    "custom": make_object_reader(map_readers(name="name", text="input")),
 }
 _MESSAGE = {
-    **_map_readers(
+    **map_readers(
         role="role",
         content="content",
         speaker="name",
-        text="refusal reasoning reasoning_content",
+        text="refusal reasoning reasoning_content thinking",
         human_id="tool_call_id",
+        name="tool_name",
+        number="prefix partial weight",
         json="annotations",
+        sealed="reasoning_details thinking_blocks provider_specific_fields",
     ),
+    "cache_control": make_object_reader(map_readers(word="type ttl")),
     "tool_calls": make_list_reader(make_object_reader(_CALL)),
     "function_call": make_object_reader(_CALLED),
     "audio": _NO_MEDIA,
@@ -111,16 +115,16 @@ def _collect_message(field: Field) -> None:
     apply_field_readers(field, {**_MESSAGE, "name": reading.check_name} if by_function else _MESSAGE)
 
 
-_JSON_SCHEMA = _map_readers(name="name", description="description", schema="schema", number="strict")
-_FORMAT = {**_map_readers(_JSON_SCHEMA, word="type"), "json_schema": make_object_reader(_JSON_SCHEMA)}
+_JSON_SCHEMA = map_readers(name="name", description="description", schema="schema", number="strict")
+_FORMAT = {**map_readers(_JSON_SCHEMA, word="type"), "json_schema": make_object_reader(_JSON_SCHEMA)}
 
 CHAT: FieldReaders = {
-    **_map_readers(_COMMON, texts="stop", nested_names="function_call", number_map="logit_bias", words="modalities"),
+    **map_readers(_COMMON, texts="stop", nested_names="function_call", number_map="logit_bias", words="modalities"),
     "messages": make_list_reader(_collect_message),
     "tools": make_list_reader(_collect_tool),
     "functions": make_list_reader(make_object_reader(_FUNCTION)),
     "response_format": make_object_reader(_FORMAT),
-    "prediction": make_object_reader(_map_readers(word="type", content="content")),
+    "prediction": make_object_reader(map_readers(word="type", content="content")),
     "audio": _NO_MEDIA,
     "web_search_options": make_refusing_reader("holds where the user is, which cannot be protected and be of use"),
 }
@@ -137,23 +141,23 @@ def _collect_call_output(field: Field) -> None:
         reading.collect_json(field)
 
 
-_ITEM = _map_readers(word="type status", human_id="id created_by")
-_ITEM_CALL = _map_readers(_ITEM, human_id="call_id", name="name namespace")
-_ITEM_OUTPUT = {**_map_readers(_ITEM, human_id="call_id"), "output": _collect_call_output}
-_ACTION = _map_readers(_ITEM, human_id="call_id", json="action")
+_ITEM = map_readers(word="type status", human_id="id created_by")
+_ITEM_CALL = map_readers(_ITEM, human_id="call_id", name="name namespace")
+_ITEM_OUTPUT = {**map_readers(_ITEM, human_id="call_id"), "output": _collect_call_output}
+_ACTION = map_readers(_ITEM, human_id="call_id", json="action")
 _ITEMS: Mapping[str, FieldReaders] = {
-    "message": _map_readers(_ITEM, role="role", content="content", word="phase"),
-    "function_call": _map_readers(_ITEM_CALL, arguments="arguments"),
+    "message": map_readers(_ITEM, role="role", content="content", word="phase"),
+    "function_call": map_readers(_ITEM_CALL, arguments="arguments"),
     "function_call_output": _ITEM_OUTPUT,
-    "custom_tool_call": _map_readers(_ITEM_CALL, text="input"),
+    "custom_tool_call": map_readers(_ITEM_CALL, text="input"),
     "custom_tool_call_output": _ITEM_OUTPUT,
-    "reasoning": _map_readers(_ITEM, content="summary content", base64="encrypted_content"),
-    "item_reference": _map_readers(word="type", upstream_id="id"),
-    "web_search_call": _map_readers(_ITEM, json="action"),
-    "file_search_call": _map_readers(_ITEM, json="queries results"),
-    "code_interpreter_call": _map_readers(_ITEM, text="code", human_id="container_id", json="outputs"),
-    "mcp_list_tools": _map_readers(_ITEM, name="server_label", json="tools", text="error"),
-    "mcp_call": _map_readers(
+    "reasoning": map_readers(_ITEM, content="summary content", base64="encrypted_content"),
+    "item_reference": map_readers(word="type", upstream_id="id"),
+    "web_search_call": map_readers(_ITEM, json="action"),
+    "file_search_call": map_readers(_ITEM, json="queries results"),
+    "code_interpreter_call": map_readers(_ITEM, text="code", human_id="container_id", json="outputs"),
+    "mcp_list_tools": map_readers(_ITEM, name="server_label", json="tools", text="error"),
+    "mcp_call": map_readers(
         _ITEM,
         name="server_label name",
         arguments="arguments",
@@ -161,15 +165,15 @@ _ITEMS: Mapping[str, FieldReaders] = {
         json="error",
         human_id="approval_request_id",
     ),
-    "mcp_approval_request": _map_readers(_ITEM, name="server_label name", arguments="arguments"),
-    "mcp_approval_response": _map_readers(_ITEM, human_id="approval_request_id", number="approve", text="reason"),
+    "mcp_approval_request": map_readers(_ITEM, name="server_label name", arguments="arguments"),
+    "mcp_approval_response": map_readers(_ITEM, human_id="approval_request_id", number="approve", text="reason"),
     "local_shell_call": _ACTION,
-    "local_shell_call_output": _map_readers(_ITEM, human_id="call_id", text="output"),
+    "local_shell_call_output": map_readers(_ITEM, human_id="call_id", text="output"),
     "shell_call": _ACTION,
     "shell_call_output": _ITEM_OUTPUT,
-    "apply_patch_call": _map_readers(_ITEM, human_id="call_id", json="operation"),
+    "apply_patch_call": map_readers(_ITEM, human_id="call_id", json="operation"),
     "apply_patch_call_output": _ITEM_OUTPUT,
-    "compaction": _map_readers(_ITEM, base64="encrypted_content"),
+    "compaction": map_readers(_ITEM, base64="encrypted_content"),
 }
 
 
@@ -190,12 +194,12 @@ def _collect_input(field: Field) -> None:
 
 
 RESPONSES: FieldReaders = {
-    **_map_readers(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
+    **map_readers(_COMMON, text="instructions", words="include", upstream_id="previous_response_id conversation"),
     "input": _collect_input,
     "tools": make_list_reader(_collect_tool),
-    "text": make_object_reader({"format": make_object_reader(_FORMAT), **_map_readers(word="verbosity")}),
-    "reasoning": make_object_reader(_map_readers(word="effort summary generate_summary")),
-    "prompt": make_object_reader(_map_readers(human_id="id", count="version", json="variables")),
+    "text": make_object_reader({"format": make_object_reader(_FORMAT), **map_readers(word="verbosity")}),
+    "reasoning": make_object_reader(map_readers(word="effort summary generate_summary")),
+    "prompt": make_object_reader(map_readers(human_id="id", count="version", json="variables")),
     "background": make_refusing_reader("is not offered: nobody would restore the answer that is fetched later"),
 }
 
@@ -212,7 +216,7 @@ def _collect_embedding_input(field: Field) -> None:
 
 
 EMBEDDINGS: FieldReaders = {
-    **_map_readers(_USER, _WORDS, model="model", number="dimensions"),
+    **map_readers(_USER, _WORDS, model="model", number="dimensions"),
     "input": _collect_embedding_input,
 }
 
