@@ -79,7 +79,7 @@ class Policy:
         subject: the key of ``Document.meta`` that names the person whom a document is about; empty: none.
         images: what becomes of pictures in files: ``remove`` replaces them by grey ones, ``keep`` keeps them without
             their metadata.
-        ocr: name of the OCR that reads scanned pages; empty: files with scanned pages are refused.
+        ocr: name of the OCR that reads pictures and scanned pages; empty: files with scanned pages are refused.
         llm: the endpoint of a language model: all keys of ``registry.LlmTable``. Without a ``url`` none is asked.
         consistent: where an entity has the same keyed replacement: in the ``document``, in all documents of its
             ``subject``, or in the ``scope`` that the caller names.
@@ -113,7 +113,7 @@ class Policy:
     subject: str = ""
     consistent: str = "scope"
     images: str = "remove"
-    ocr: str = ""
+    ocr: str = "rapidocr"
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
@@ -221,7 +221,7 @@ class Policy:
         ]
         parts += [f"columns {sorted(self.columns.items())!r}"] if self.columns else []
         parts += [self.images] if self.images != "remove" else []
-        parts += [f"ocr {self.ocr}"] if self.ocr else []
+        parts += [f"ocr {self.ocr}"] if self.ocr != "rapidocr" else []
         parts += [f"unread {self.unknown_language}"] if self.unknown_language != "rules" else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
@@ -302,7 +302,9 @@ class PolicyFile(SettingGroup):
         one_of=("document", "subject", "scope"),
     )
     ocr: str = declare_setting(
-        "", "name of the OCR that reads scanned pages of a PDF, such as tesseract; empty: they are refused", noun="OCR"
+        "rapidocr",
+        "rapidocr, tesseract or the name of another OCR that reads pictures and scanned pages; empty: they are refused",
+        noun="OCR",
     )
     images: str = declare_setting(
         "remove",

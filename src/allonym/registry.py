@@ -297,5 +297,5 @@ operators = Registry(
 )
 """Operators; see :mod:`allonym.replace` for the protocol."""
 
-ocr = Registry("ocr", {"tesseract": "allonym.files.pdf.scans:run_tesseract"})
-"""Functions ``(PIL image) -> words`` that read scanned pages; see :mod:`allonym.files.pdf.scans`."""
+ocr = Registry("ocr", {"rapidocr": "allonym.files.ocr:run_rapidocr", "tesseract": "allonym.files.ocr:run_tesseract"})
+"""Functions ``(PIL image) -> words`` that read scanned pages; see :mod:`allonym.files.ocr`."""

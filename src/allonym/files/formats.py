@@ -24,6 +24,8 @@ readers = Registry(
         "docx": "allonym.files.docx:DOCX",
         "xlsx": "allonym.files.xlsx:XLSX",
         "pdf": "allonym.files.pdf:PDF",
+        "png": "allonym.files.picturefile:PNG",
+        "jpg": "allonym.files.picturefile:JPEG",
         "srt": "allonym.files.text:SRT",
         "vtt": "allonym.files.text:VTT",
     },
@@ -39,6 +41,7 @@ SUFFIXES = {
     "pq": "parquet",
     "htm": "html",
     "xhtml": "html",
+    "jpeg": "jpg",
 }
 """Suffixes other than the formats' own names."""
 

@@ -3,7 +3,8 @@
 Text is read as it is laid out: columns, tables, words split at line ends, forms, notes, hidden layers. Replaced text is
 removed from the file, not hidden under a box. Metadata, attachments, thumbnails, comments, scripts, structure and
 earlier revisions are removed. Pictures become grey boxes unless you choose otherwise. Several readers then read the
-result; if any of them can still read a replaced text, the file is refused. Scans need OCR first.
+result; if any of them can still read a replaced text, the file is refused. Scans, and pages
+whose fonts do not tell their letters, are read by OCR (extra ``ocr``) and become pictures.
 """
 
 from __future__ import annotations

@@ -140,6 +140,7 @@ class Content:
         pictures: the images.
         spans: the /ActualText of marked content, by number.
         shapes: number of lines and areas on each page.
+        unread: the pages with text that cannot be read as such, each with the reason.
     """
 
     def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
@@ -149,8 +150,9 @@ class Content:
         self.pictures: list[Picture] = []
         self.spans: list[str] = []
         self.shapes: Counter[int] = Counter()
+        self.unread: dict[int, str] = {}
         self._hidden = hidden
-        self._fonts: dict[tuple[int, int], Font] = {}
+        self._fonts: dict[tuple[int, int], tuple[Font, bool]] = {}
         self._steps = 0
         self._page = 0
         self._drawn: set[Any] = set()
@@ -208,7 +210,7 @@ class Content:
                 tm = line = pikepdf.Matrix()
             elif op == "Tf":
                 state.name, state.size = str(args[0]), float(args[1])
-                state.font = self._load_font(resources.Font[state.name])
+                state.font = self._load_font_or_none(resources, state.name)
             elif op in _TEXT_STATE:
                 setattr(state, _TEXT_STATE[op], float(args[0]))
             elif op == "Tz":
@@ -251,24 +253,23 @@ class Content:
         if self._steps > MAX_STEPS:
             raise RefusedContent(f"the PDF runs more than {MAX_STEPS} operators and characters")
 
+    def _load_font_or_none(self, resources: Any, name: str) -> Font | None:
+        """Return a font by its name; without it, its page is one whose text cannot be read."""
+        try:
+            return self._load_font(resources.Font[name])
+        except (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+            self.unread.setdefault(self._page, "has unreadable content or an unreadable font")
+            return None
+
     def _load_font(self, spec: Any) -> Font:
         key = get_object_key(spec)
-        if key in self._fonts and key != (0, 0):
-            return self._fonts[key]
-        font = read_font(spec)
-        if spec.get("/Subtype") == "/Type3":
-            self._check_type3_font(spec)
-        self._fonts[key] = font
+        if key not in self._fonts or key == (0, 0):
+            is_composed = spec.get("/Subtype") == "/Type3" and _shows_texts_or_pictures(spec)
+            self._fonts[key] = read_font(spec), is_composed
+        font, is_composed = self._fonts[key]
+        if is_composed:
+            self.unread.setdefault(self._page, "uses a font whose characters are texts or pictures themselves")
         return font
-
-    def _check_type3_font(self, spec: Any) -> None:
-        for glyph in spec.CharProcs.values():
-            data = glyph.read_bytes()
-            operators = pikepdf.parse_content_stream(glyph) if b"T" in data or b"Do" in data else ()
-            if any(str(o.operator) in (*SHOWING, "Do") for o in operators):
-                raise RefusedContent(
-                    f"page {self._page + 1} uses a font whose characters are texts or pictures themselves"
-                )
 
     def _apply_graphics_state_font(self, name: Any, resources: Any, state: _State) -> None:
         graphics_state = resources.ExtGState[str(name)]
@@ -339,7 +340,8 @@ class Content:
     ) -> pikepdf.Matrix:
         font = state.font
         if font is None:
-            raise RefusedContent(f"page {self._page + 1} shows text without a font")
+            self.unread.setdefault(self._page, "shows text without a font")
+            return tm
         size, scale = state.size, state.scale
         items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
         setting = None
@@ -367,6 +369,16 @@ class Content:
                 )  # fmt: skip
                 tm = after
         return tm
+
+
+def _shows_texts_or_pictures(spec: Any) -> bool:
+    """Return whether characters of a Type 3 font are drawn with other characters, or with pictures by name."""
+    for glyph in spec.CharProcs.values():
+        data = glyph.read_bytes()
+        operators = pikepdf.parse_content_stream(glyph) if b"T" in data or b"Do" in data else ()
+        if any(str(o.operator) in (*SHOWING, "Do") for o in operators):
+            return True
+    return False
 
 
 def _advance_matrix(tm: pikepdf.Matrix, by: float, scale: float, vertical: bool) -> pikepdf.Matrix:

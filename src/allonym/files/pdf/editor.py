@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from typing import Any, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
 
-from allonym import registry
 from allonym.document import Document
 from allonym.errors import RefusedContent, hide_foreign_errors
+from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import clean_pdf_and_list_slots
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import order_glyphs_for_reading
+from allonym.files.pdf.layout import find_unreadable_pages, order_glyphs_for_reading
 from allonym.files.pdf.objects import open_pdf
 from allonym.files.pdf.paint import Painter, make_patches, make_standard_font
 from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, rewrite_content_stream
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 _BROKEN = "the PDF is broken, or made in a way that is not read"
 
 
 @hide_foreign_errors(_BROKEN)
-def parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
-    """Return a PDF as one document."""
-    file = _PdfFile(chunk.data, job)
+def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChunk:
+    """Return a PDF as one document; ``is_lossless``: pages that become pictures keep every pixel, and are larger."""
+    file = _PdfFile(chunk.data, job, is_lossless)
     units = [*file.units, *file.others]
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # The text before the first part is not a separator.
@@ -36,14 +40,18 @@ def parse_pdf(chunk: Chunk, job: Job) -> ParsedChunk:
     picture_count = sum(p.page not in file.scans for p in file.content.pictures)
     treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
     tally = Tally(treated=Counter({treatment: picture_count} if picture_count else {}))
-    return ParsedChunk([Draft(document, file.render_with_texts, verify="pdf")], tally=tally)
+    if file.recognized:
+        tally.treated["pages read by OCR"] = len(file.recognized)
+    verify = f"pdf+{job.policy.ocr}" if file.recognized else "pdf"
+    return ParsedChunk([Draft(document, file.render_with_texts, verify=verify)], tally=tally)
 
 
 class _PdfFile:
     """A PDF being anonymised: its text, and a function that writes it with other texts."""
 
-    def __init__(self, data: bytes, job: Job) -> None:
+    def __init__(self, data: bytes, job: Job, is_lossless: bool) -> None:
         policy = job.policy
+        self._is_lossless = is_lossless
         self._images = policy.images
         self._standard_fonts: dict[str, Any] = {}
         self.pdf = open_pdf(data)
@@ -51,20 +59,40 @@ class _PdfFile:
         self.content = Content(self.pdf, hidden)
         if self._images == "keep":
             _strip_jpeg_metadata(self.pdf)
-        self.scans = scans.find_scanned_pages(self.pdf, self.content) if policy.images == "remove" or policy.ocr else {}
-        bare = [page for page, text_pages in self.scans.items() if not text_pages]
-        if bare and not policy.ocr:
-            more = f" and {len(bare) - 1} more" if len(bare) > 1 else ""
-            raise RefusedContent(
-                f"page {bare[0] + 1}{more}: a scan, which needs OCR first, for example with ocrmypdf; or name an OCR "
-                'in the policy, such as ocr = "tesseract"'
-            )
+        ocr = find_ocr_reader(policy.ocr)
+        self.scans = scans.find_scanned_pages(self.pdf, self.content) if policy.images == "remove" or ocr else {}
+        self.recognized: set[int] = set()
         self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
-        if bare:
-            ocr = cast(scans.OcrReader, registry.ocr.get(policy.ocr))
-            for number, image in scans.render_pages(self.pdf, bare):
-                line = self.units[-1].line + 1 if self.units else 0
-                self.units += scans.read_words_by_ocr(image, ocr, self.pdf.pages[number], number, line)
+        self._recognize_pages_without_text(ocr, policy.ocr)
+
+    def _recognize_pages_without_text(self, ocr: OcrReader | None, name: str) -> None:
+        """Read pages whose text is unknown by OCR; they become pictures, and nothing else of them remains."""
+        unread = self.content.unread | dict.fromkeys(
+            find_unreadable_pages(self.units), "has text in a font without a mapping to letters"
+        )
+        bare = [page for page, text_pages in self.scans.items() if not text_pages]
+        scanned = dict.fromkeys(bare, "is a scan, or a drawing of letters")
+        reasons = dict(sorted((unread | scanned).items()))
+        if not reasons:
+            return
+        if ocr is None:
+            page, reason = next(iter(reasons.items()))
+            more = f" ({len(reasons) - 1} more pages like it)" if len(reasons) > 1 else ""
+            advice = "pip install 'allonym[ocr]'" if name else 'name an OCR in the policy, such as ocr = "rapidocr"'
+            raise RefusedContent(f"page {page + 1} {reason}{more}; its text needs OCR: {advice}; or use ocrmypdf first")
+        self.recognized = set(reasons)
+        self.content.glyphs = [g for g in self.content.glyphs if g.page not in reasons]
+        for number, image in self._render_pages(reasons):
+            self.content.glyphs += scans.read_glyphs_by_ocr(image, ocr, self.pdf.pages[number], number)
+        self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
+
+    def _render_pages(self, numbers: Iterable[int]) -> Iterator[tuple[int, Image]]:
+        """Yield pages as pictures; the pictures on pages that are no scans are grey, unless the policy keeps them."""
+        for number, image in scans.render_pages(self.pdf, numbers) if numbers else ():
+            if self._images != "keep" and number not in self.scans:
+                boxes = [p.box() for p in self.content.pictures if p.page == number]
+                scans.paint_boxes(image, boxes, self.pdf.pages[number])
+            yield number, image
 
     @hide_foreign_errors(_BROKEN)
     def render_with_texts(self, parts: tuple[str, ...]) -> bytes:
@@ -82,16 +110,19 @@ class _PdfFile:
         lost = {(g.stream, g.op, g.item, g.start) for g in gone}
         kept_glyphs = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
         closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
-        painter = Painter(
-            kept_glyphs, [scans.get_visible_page_box(page) for page in self.pdf.pages], self.scans, closed
-        )
+        over = sorted(self.scans.keys() | self.recognized)
+        painter = Painter(kept_glyphs, [scans.get_visible_page_box(page) for page in self.pdf.pages], over, closed)
         painter.paint_patches(patches)
         pictures = {
             number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
-            for number, image in (scans.render_pages(self.pdf, self.scans) if self.scans else ())
+            for number, image in self._render_pages(over)
         }
-        by_stream = group_glyphs_by_stream(g for g in gone if g.stream is not None)
+        by_stream = group_glyphs_by_stream(gone)
+        for number in self.recognized:
+            self._rebuild_page(number, self.pdf.pages[number], None, painter, pictures[number])
         for key, source in self.content.sources.items():
+            if source.thing is None and key[1] in self.recognized:
+                continue
             data = rewrite_content_stream(
                 source, by_stream.get(key, {}), painter.inserts[key], self._choose_picture_treatment(key)
             )
@@ -115,8 +146,9 @@ class _PdfFile:
             return "drop"
         return "keep" if self._images == "keep" else "box"
 
-    def _rebuild_page(self, number: int, page: Any, body: bytes, painter: Painter, scan: Any) -> None:
-        page_resources: Any = page.obj.get("/Resources", page.get("/Resources"))
+    def _rebuild_page(self, number: int, page: Any, body: bytes | None, painter: Painter, scan: Any) -> None:
+        """Write a page from its new content, and the picture below it; without content, the picture is all of it."""
+        page_resources: Any = page.obj.get("/Resources", page.get("/Resources")) if body is not None else None
         resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
         self._add_standard_fonts(resources, painter.fonts["page", number])
         xobjects = pikepdf.Dictionary(cast(Any, resources.get("/XObject", {})))
@@ -124,14 +156,14 @@ class _PdfFile:
             _remove_images(xobjects)
         under = b""
         if scan is not None:
-            stream, matrix = scans.make_picture_stream(self.pdf, scan, page)
-            xobjects["/AllonymPage"] = self.pdf.make_indirect(stream)
+            stream, matrix = scans.make_picture_stream(self.pdf, scan, page, self._is_lossless)
+            xobjects[scans.PAGE_PICTURE] = self.pdf.make_indirect(stream)
             numbers = " ".join(f"{v:.4f}" for v in matrix.shorthand)
-            under = f"q {numbers} cm /AllonymPage Do Q\n".encode("ascii")
+            under = f"q {numbers} cm {scans.PAGE_PICTURE} Do Q\n".encode("ascii")
         resources.XObject = xobjects
         page.obj.Resources = resources
         over = encode_operations(painter.ops[number])
-        page.obj.Contents = self.pdf.make_stream(under + b"q\n" + body + b"\nQ\n" + over)
+        page.obj.Contents = self.pdf.make_stream(under + b"q\n" + (body or b"") + b"\nQ\n" + over)
 
     def _add_standard_fonts(self, resources: Any, styles: set[str]) -> None:
         if not styles:

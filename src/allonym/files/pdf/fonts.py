@@ -254,3 +254,13 @@ def _choose_upright_standard_font(spec: Any) -> str:
     if bold:
         return f"{family}-Bold"
     return "Times-Roman" if family == "Times" else family
+
+
+def measure_text_width(text: str, font_name: str) -> float:
+    """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
+    try:
+        text.encode("cp1252")
+    except UnicodeEncodeError:
+        return 0.0
+    metrics = FONT_METRICS[font_name][1]
+    return sum(metrics.get(c, 600) for c in text) / 1000

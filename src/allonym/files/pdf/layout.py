@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from itertools import groupby, pairwise, product
 from statistics import median_high
 
-from allonym.errors import RefusedContent
 from allonym.files.pdf.content import Glyph
 
 GAP = 0.2
@@ -42,7 +41,6 @@ class TextUnit:
         before: the separator from the previous unit, as a reader sees it.
         line: number of its line in the file.
         right: distance to the end of the lines of its paragraph or column; 0 if unknown.
-        picture: whether it was read in a picture, so that it has no bytes.
     """
 
     text: str = field(repr=False)
@@ -50,7 +48,6 @@ class TextUnit:
     before: str = ""
     line: int = -1
     right: float = 0.0
-    picture: bool = False
 
     @property
     def first(self) -> Glyph:
@@ -80,9 +77,6 @@ def order_glyphs_for_reading(
 
     Returns:
         The units, and the replacement texts that differ from their characters, each with these characters.
-
-    Raises:
-        RefusedContent: the text of a page is unknown.
     """
     planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
     duplicates: dict[int, list[Glyph]] = {}
@@ -94,11 +88,11 @@ def order_glyphs_for_reading(
     out: list[TextUnit] = []
     line = 0
     for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
-        units, line = _order_glyphs_at_angle(planes[key], duplicates, math.radians(key[3]), line)
+        angle = median_high(g.angle for g in planes[key])
+        units, line = _order_glyphs_at_angle(planes[key], duplicates, angle, line)
         if units and out:
             units[0].before = "\n\n"
         out += units
-    _refuse_unreadable_words(out)
     return out, others
 
 
@@ -400,8 +394,9 @@ def _separate_grid_words(units: list[TextUnit]) -> bool:
     return True
 
 
-def _refuse_unreadable_words(units: Sequence[TextUnit]) -> None:
-    """Refuse signs with an unknown text inside words; a sign alone is a bullet or an ornament."""
+def find_unreadable_pages(units: Sequence[TextUnit]) -> set[int]:
+    """Return the pages with signs of an unknown text inside words; a sign alone is a bullet or an ornament."""
+    out: set[int] = set()
     for a, b in pairwise([*units, TextUnit(" ", [], " ")]):
         touching = not b.before and not b.text.isspace() and not a.text.isspace()
         if (
@@ -410,11 +405,8 @@ def _refuse_unreadable_words(units: Sequence[TextUnit]) -> None:
             and _may_belong_to_word(a.text)
             and _may_belong_to_word(b.text)
         ):
-            page = a.first.page + 1
-            raise RefusedContent(
-                f"page {page} has text in a font without a mapping to letters; recognise the text first "
-                "(OCR), for example with: ocrmypdf --force-ocr"
-            )
+            out.add(a.first.page)
+    return out
 
 
 def _is_unreadable(text: str) -> bool:

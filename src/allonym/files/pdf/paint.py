@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pikepdf
-from pdfminer.fontmetrics import FONT_METRICS
 
 from allonym.files.pdf.content import Glyph
+from allonym.files.pdf.fonts import measure_text_width
 from allonym.files.pdf.layout import TextUnit
 from allonym.files.pdf.redact import Insert, Operation
 
@@ -218,16 +218,6 @@ class Painter:
 def _make_rotation_matrix(glyph: Glyph) -> tuple[float, float, float, float]:
     cos, sin = math.cos(glyph.angle), math.sin(glyph.angle)
     return cos, sin, -sin, cos
-
-
-def measure_text_width(text: str, font_name: str) -> float:
-    """Return the width of a text in a standard font of height 1; 0 if the font lacks a sign."""
-    try:
-        text.encode("cp1252")
-    except UnicodeEncodeError:
-        return 0.0
-    metrics = FONT_METRICS[font_name][1]
-    return sum(metrics.get(c, 600) for c in text) / 1000
 
 
 def make_standard_font(pdf: Any, font_name: str) -> Any:

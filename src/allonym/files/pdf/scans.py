@@ -1,33 +1,28 @@
 """Pages that are pictures: their text is read by OCR and painted over in the pixels.
 
-A page with an invisible text of an earlier OCR (such as ``ocrmypdf``) is read by that text. A page without one needs a
-reader from the table :data:`allonym.registry.ocr`, or is refused.
+A page with an invisible text of an earlier OCR (such as ``ocrmypdf``) is read by that text. A page without one, or
+with a font that does not tell its letters, needs a reader from the table :data:`allonym.registry.ocr`, or is refused.
 """
 
 from __future__ import annotations
 
-import csv
 import io
-import shutil
-import subprocess
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
 import pypdfium2
 
-from allonym.errors import DataError, UsageError
+from allonym.files.ocr import DPI, OcrReader, Word
 from allonym.files.pdf.content import Content, Glyph
-from allonym.files.pdf.layout import TextUnit
+from allonym.files.pdf.fonts import measure_text_width
+from allonym.files.pictures import GREY
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-DPI = 200
-"""Resolution of a page as a picture, for OCR and for writing, in dots per inch."""
 
 LARGE = 0.5
 """Least share of a page covered by pictures at which it may be a scan."""
@@ -35,50 +30,14 @@ LARGE = 0.5
 FEW = 24
 """Greatest number of letters of text on a scan beside its picture, such as a page number or a stamp."""
 
+OCR_PLANE = "recognised"
+"""The plane of characters that OCR read, see :class:`~allonym.files.pdf.content.Glyph`."""
+
+PAGE_PICTURE = "/AllonymPage"
+"""The name of a page's picture in its resources."""
+
 DRAWN = 150
 """Least number of lines and areas on a page without letters at which its letters may be drawn."""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A word read by OCR: its text, its box in pixels from the top left corner, and the number of its line."""
-
-    text: str = field(repr=False)
-    left: float
-    top: float
-    right: float
-    bottom: float
-    line: int = 0
-
-
-OcrReader = Callable[["Image"], Iterable[Word]]
-
-"""Returns the words of a page in reading order. By name in :data:`allonym.registry.ocr`, the hook for other engines."""
-
-
-def run_tesseract(image: Image) -> Iterator[Word]:
-    """Return the words that the command ``tesseract`` reads in its default languages.
-
-    Raises:
-        UsageError: the command is not installed.
-        DataError: it failed.
-    """
-    command = shutil.which("tesseract")
-    if command is None:
-        raise UsageError("the OCR tesseract needs the command tesseract, which is not installed")
-    data = io.BytesIO()
-    image.save(data, "PNG", dpi=(DPI, DPI))
-    process = subprocess.run([command, "-", "-", "tsv"], input=data.getvalue(), capture_output=True, check=False)
-    if process.returncode:
-        raise DataError(f"tesseract failed with code {process.returncode}")
-    lines: dict[tuple[str, ...], int] = {}
-    table = io.StringIO(process.stdout.decode("utf-8", "replace"))
-    for row in csv.DictReader(table, delimiter="\t", quoting=csv.QUOTE_NONE):
-        text = (row.get("text") or "").strip()
-        if row.get("level") == "5" and text:
-            line = lines.setdefault((row["block_num"], row["par_num"], row["line_num"]), len(lines))
-            left, top = float(row["left"]), float(row["top"])
-            yield Word(text, left, top, left + float(row["width"]), top + float(row["height"]), line)
 
 
 def get_visible_page_box(page: Any) -> tuple[float, float, float, float]:
@@ -139,55 +98,87 @@ def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]
             yield number, page.render(scale=scale).to_pil().convert("RGB")
 
 
-def read_words_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int, first_line: int) -> list[TextUnit]:
-    """Return the words that OCR reads on a page, as units with their positions."""
+def read_glyphs_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int) -> list[Glyph]:
+    """Return the characters that OCR reads on a page, with their positions; those within a word are estimates."""
     matrix, width, height = compute_shown_page_geometry(page)
     sx, sy = width / image.width, height / image.height
     rotation = pikepdf.Matrix(*matrix.shorthand[:4], 0, 0)
-    out: list[TextUnit] = []
+    out: list[Glyph] = []
     before: Word | None = None
-    for word in ocr(image):
-        if not word.text:
-            continue
-        corner = (word.left * sx, height - (word.bottom - 0.2 * (word.bottom - word.top)) * sy)
-        high = (word.bottom - word.top) * sy
-        x, y = matrix.transform(corner)
-        dx, dy = rotation.transform(((word.right - word.left) * sx, 0))
-        ux, uy = rotation.transform((0, high))
-        glyph = Glyph(
-            word.text, None, 0, 0, 0, 0, 0.0, x, y, dx, dy, ux, uy, page_number, "", "Helvetica", (0.0,), -1
-        )  # fmt: skip
-        gap = "\n\n" if before is None else " " if before.line == word.line else "\n"
-        out.append(TextUnit(word.text, [glyph], gap, first_line + word.line, True))
+    for number, word in enumerate(ocr(image)):
+        cos, sin = math.cos(word.angle), math.sin(word.angle)
+        high, wide = word.bottom - word.top, word.right - word.left
+        # From the centre of the box to the baseline, at its left end.
+        along, down = -wide / 2, 0.25 * high
+        x = (word.left + word.right) / 2 + along * cos - down * sin
+        y = (word.top + word.bottom) / 2 + along * sin + down * cos
+        texts = list(word.text)
+        if before is not None and before.line == word.line and texts:
+            gap = max(0.0, word.left - before.right)
+            texts.insert(0, " ")
+        parts = [max(0.2, measure_text_width(c, "Helvetica") or 0.6) for c in word.text]
+        steps = [part * wide / sum(parts) for part in parts]
+        if len(texts) > len(steps):
+            x, y = x - gap * cos, y - gap * sin
+            steps.insert(0, gap)
+        ux, uy = rotation.transform((0.8 * high * sin * sx, 0.8 * high * cos * sy))
+        for index, (text, step) in enumerate(zip(texts, steps, strict=True)):
+            dx, dy = rotation.transform((step * cos * sx, -step * sin * sy))
+            at = matrix.transform((x * sx, height - y * sy))
+            out.append(
+                Glyph(
+                    text, (OCR_PLANE, page_number), number, index, 0, 0, 0.0, *at, dx, dy, ux, uy, page_number,
+                    OCR_PLANE, "Helvetica", (0.0,), -1,
+                )
+            )  # fmt: skip
+            x, y = x + step * cos, y + step * sin
         before = word
     return out
 
 
 def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
     """Return the picture of a page with white boxes over the characters."""
+    for g in glyphs:
+        corners = [
+            (g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy) for along in (0, 1) for up in (-0.3, 1.0)
+        ]
+        # The positions of characters in a word that OCR read are estimates.
+        _paint_box(image, corners, page, 0.1 * g.size, (255, 255, 255))
+    return image
+
+
+def paint_boxes(image: Image, boxes: Iterable[tuple[float, float, float, float]], page: Any) -> None:
+    """Paint grey boxes, given by left, bottom, right and top, over the picture of a page."""
+    for left, bottom, right, top in boxes:
+        _paint_box(image, [(left, bottom), (right, top)], page, 0.0, (GREY, GREY, GREY))
+
+
+def _paint_box(
+    image: Image, corners: Sequence[tuple[float, float]], page: Any, margin: float, colour: tuple[int, int, int]
+) -> None:
+    """Paint a box around points of a page, with a margin at both sides in its units."""
     from PIL import ImageDraw
 
     matrix, width, height = compute_shown_page_geometry(page)
     back = matrix.inverse()
     sx, sy = image.width / width, image.height / height
-    draw = ImageDraw.Draw(image)
-    for g in glyphs:
-        xs, ys = [], []
-        for along, up in ((0.0, -0.3), (1.0, -0.3), (0.0, 1.0), (1.0, 1.0)):
-            x, y = back.transform((g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy))
-            xs.append(x * sx)
-            ys.append((height - y) * sy)
-        draw.rectangle((min(xs) - 2, min(ys) - 2, max(xs) + 2, max(ys) + 2), fill=(255, 255, 255))
-    return image
+    shown = [back.transform(corner) for corner in corners]
+    xs, ys = [x * sx for x, _ in shown], [(height - y) * sy for _, y in shown]
+    wide = max(2.0, margin * sx)
+    ImageDraw.Draw(image).rectangle((min(xs) - wide, min(ys) - 2, max(xs) + wide, max(ys) + 2), fill=colour)
 
 
-def make_picture_stream(pdf: Any, image: Image, page: Any) -> tuple[Any, pikepdf.Matrix]:
+def make_picture_stream(pdf: Any, image: Image, page: Any, is_lossless: bool) -> tuple[Any, pikepdf.Matrix]:
     """Return the picture as an image of the file, and the matrix that puts it over the page."""
-    data = io.BytesIO()
-    image.save(data, "JPEG", quality=80)
-    stream = pikepdf.Stream(pdf, data.getvalue())
+    if is_lossless:
+        stream = pikepdf.Stream(pdf, image.tobytes())
+    else:
+        data = io.BytesIO()
+        image.save(data, "JPEG", quality=80)
+        stream = pikepdf.Stream(pdf, data.getvalue())
+        stream.Filter = pikepdf.Name.DCTDecode
     stream.Type, stream.Subtype = pikepdf.Name.XObject, pikepdf.Name.Image
     stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
-    stream.ColorSpace, stream.Filter = pikepdf.Name.DeviceRGB, pikepdf.Name.DCTDecode
+    stream.ColorSpace = pikepdf.Name.DeviceRGB
     matrix, width, height = compute_shown_page_geometry(page)
     return stream, pikepdf.Matrix(width, 0, 0, height, 0, 0) @ matrix

@@ -27,6 +27,7 @@ _OFFICE = (
     "allonym.files.verify.office:read_rejected_texts",
     "allonym.files.verify.office:read_raw_texts",
 )
+_RECOGNIZED = "allonym.files.verify.recognized:read_recognized_texts"
 VIEWS: Mapping[str, tuple[str, ...]] = {
     "pdf": (
         "allonym.files.verify.pdf:read_pdfium_texts",
@@ -36,6 +37,7 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     ),
     "docx": _OFFICE,
     "xlsx": _OFFICE,
+    "picture": (),
 }
 """Format to its readers, ``"module:function"``, each ``(data: bytes) -> Iterator[(place, text)]``.
 
@@ -194,16 +196,21 @@ def _find_excess_occurrences(
 
 
 def read_texts_by_reader(data: bytes, format: str) -> Iterator[list[tuple[str, str]]]:
-    """Return the (place, text) pairs of each reader of a format.
+    """Return the (place, text) pairs of each reader of a format; ``format+ocr``: this OCR reads its pictures too.
 
     Raises:
         DataError: the file cannot be read.
     """
     for package in ("pdfminer", "pypdfium2", "pikepdf"):
         logging.getLogger(package).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
+    format, _, ocr = format.partition("+")
     for name in VIEWS[format]:
         with hide_foreign_errors("the result cannot be read back"):
             texts = list(resolve_name(name)(data))
+        yield texts
+    if ocr:
+        with hide_foreign_errors("the result cannot be read back"):
+            texts = list(resolve_name(_RECOGNIZED)(data, ocr))
         yield texts
 
 

@@ -1,0 +1,86 @@
+"""Pictures (PNG, JPEG): their text is read by OCR, painted over, and replaced; nothing but the pixels is kept.
+
+What cameras and programs note beside the pixels is left out. The result is read again by the same OCR; if that can
+still read a covered text, the picture is refused. What the OCR misses stays in the picture: look at it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors, require_extra
+from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk, Tally
+
+MAX_PIXELS = 60_000_000
+"""Greatest number of pixels of a picture; it is unpacked in memory."""
+
+
+def _parse_picture(chunk: Chunk, job: Job, kind: str) -> ParsedChunk:
+    from allonym.files.ocr import find_ocr_reader
+
+    if not job.policy.ocr:
+        raise RefusedContent('a picture needs OCR; name one in the policy, such as ocr = "rapidocr"')
+    with require_extra("A picture", "ocr"):
+        if find_ocr_reader(job.policy.ocr) is None:
+            raise ImportError(name="rapidocr")
+        from allonym.files.pdf.editor import parse_pdf
+    pdf, size = _wrap_picture_into_pdf(chunk.data)
+    (draft,) = parse_pdf(Chunk(pdf), job, is_lossless=True).pieces
+    assert isinstance(draft, Draft)
+
+    def render_picture(parts: tuple[str, ...]) -> bytes:
+        return _render_pdf_as_picture(draft.render(parts), size, kind)
+
+    picture = replace(draft, render=render_picture, verify=f"picture+{job.policy.ocr}")
+    return ParsedChunk([picture], tally=Tally(treated=Counter({"pictures read by OCR": 1})))
+
+
+def _wrap_picture_into_pdf(data: bytes) -> tuple[bytes, tuple[int, int]]:
+    """Return a PDF with one page that is this picture, upright, and the picture's size in pixels."""
+    import pikepdf
+    from PIL import Image, ImageOps
+
+    from allonym.files.ocr import DPI
+
+    with hide_foreign_errors("the picture cannot be read"):
+        image: Any = Image.open(io.BytesIO(data), formats=("PNG", "JPEG"))
+        if image.width * image.height > MAX_PIXELS:
+            raise DataError(f"the picture has more than {MAX_PIXELS} pixels")
+        image = ImageOps.exif_transpose(image)
+        if image.has_transparency_data:
+            white = Image.new("RGBA", image.size, (255, 255, 255, 255))
+            image = Image.alpha_composite(white, image.convert("RGBA"))
+        image = image.convert("RGB")
+    pdf = pikepdf.new()
+    width, height = image.width * 72 / DPI, image.height * 72 / DPI
+    page = pdf.add_blank_page(page_size=(width, height))
+    stream = pdf.make_stream(image.tobytes())
+    stream.Type, stream.Subtype, stream.ColorSpace = map(pikepdf.Name, ("/XObject", "/Image", "/DeviceRGB"))
+    stream.Width, stream.Height, stream.BitsPerComponent = image.width, image.height, 8
+    page.obj.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(Im=stream))
+    page.obj.Contents = pdf.make_stream(f"q {width:.4f} 0 0 {height:.4f} 0 0 cm /Im Do Q".encode())
+    out = io.BytesIO()
+    pdf.save(out, deterministic_id=True)
+    return out.getvalue(), image.size
+
+
+def _render_pdf_as_picture(pdf: bytes, size: tuple[int, int], kind: str) -> bytes:
+    import pypdfium2
+
+    with closing(cast(Any, pypdfium2.PdfDocument(pdf))) as file:
+        page = file[0]
+        image = page.render(scale=max(size) / max(page.get_size())).to_pil().convert("RGB")
+    if image.size != size:
+        image = image.resize(size)
+    out = io.BytesIO()
+    image.save(out, kind, **({"quality": 90} if kind == "JPEG" else {}))
+    return out.getvalue()
+
+
+PNG = Format("png", partial(_parse_picture, kind="PNG"))
+JPEG = Format("jpg", partial(_parse_picture, kind="JPEG"))
