@@ -30,7 +30,7 @@ PUBLIC_FIELDS = frozenset(
     evaluate.document_risks:Review.left evaluate.generated_originals:GenerationLeaks.found
     evaluate.intruder:SubjectTerms.found evaluate.study:Inputs.done evaluate.generated_originals:OutputLeaks.found
     evaluate.people:PeopleStudy.kept evaluate.residual:Scoring.own
-    files.pdf.scans:Word.left files.record:Tally.left
+    files.ocr:Word.left files.record:Tally.left
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept

@@ -110,12 +110,12 @@ def run_rapidocr(image: Image) -> Iterator[Word]:
 
 def _find_page_angle(boxes: Sequence[Any]) -> float:
     """Return the median direction of the lines, weighted by their lengths, in radians, clockwise."""
-    found = []
+    directions = []
     for (x0, y0), (x1, y1), *_ in boxes:
         length = math.hypot(x1 - x0, y1 - y0)
-        found.append((math.atan2(y1 - y0, x1 - x0), length))
-    half = sum(length for _, length in found) / 2
-    for angle, length in sorted(found):
+        directions.append((math.atan2(y1 - y0, x1 - x0), length))
+    half = sum(length for _, length in directions) / 2
+    for angle, length in sorted(directions):
         half -= length
         if half <= 0:
             return float(angle) if abs(angle) > math.radians(0.15) else 0.0
@@ -127,9 +127,9 @@ def _join_unspaced_pieces(text: str, pieces: Sequence[Any]) -> Iterator[tuple[st
     position = 0
     word, box = "", None
     for piece, _, quad in pieces:
-        at = text.find(piece, position)
-        spaced = at < 0 or any(c.isspace() for c in text[position:at])
-        position = at + len(piece) if at >= 0 else position
+        start = text.find(piece, position)
+        spaced = start < 0 or any(c.isspace() for c in text[position:start])
+        position = start + len(piece) if start >= 0 else position
         if box is not None and not spaced:
             word, box = word + piece, [box[0], quad[1], quad[2], box[3]]
             continue

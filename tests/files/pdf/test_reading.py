@@ -117,6 +117,8 @@ def test_a_scan_is_read_by_the_ocr_that_the_policy_names(tmp_path, monkeypatch):
     def reader(image):
         seen.append(image.size)
         scale = image.width / 1240
+        if len(seen) == 3:
+            return []  # the result, which is read back
         return [Word(w, x0 * scale, y0 * scale, x1 * scale, y1 * scale, row) for w, x0, y0, x1, y1, row in words]
 
     monkeypatch.setattr(registry.ocr, "_table", {**registry.ocr._table, "fake": reader})

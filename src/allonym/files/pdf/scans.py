@@ -124,10 +124,10 @@ def read_glyphs_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int
         ux, uy = rotation.transform((0.8 * high * sin * sx, 0.8 * high * cos * sy))
         for index, (text, step) in enumerate(zip(texts, steps, strict=True)):
             dx, dy = rotation.transform((step * cos * sx, -step * sin * sy))
-            at = matrix.transform((x * sx, height - y * sy))
+            origin = matrix.transform((x * sx, height - y * sy))
             out.append(
                 Glyph(
-                    text, (OCR_PLANE, page_number), number, index, 0, 0, 0.0, *at, dx, dy, ux, uy, page_number,
+                    text, (OCR_PLANE, page_number), number, index, 0, 0, 0.0, *origin, dx, dy, ux, uy, page_number,
                     OCR_PLANE, "Helvetica", (0.0,), -1,
                 )
             )  # fmt: skip
