@@ -9,7 +9,7 @@ nationalities, dates in general, amounts of money, products, big public places. 
 titles, diseases and medicines, software, departments, relative times, numbers that count.
 
 covered   share of the places whose letters and digits are all covered
-needless  words outside of the marks of which anything is covered, per 1,000 words
+needless  words outside of the marks of which anything is covered, per 1,000 words; "an" for "a" before a tag is no cover
 split     surfaces of one referent with several replacements in a text
 linked    B-cubed F1 of the covered places, grouped by replacement, against the referents
 
@@ -108,6 +108,8 @@ def score_edits(marked: MarkedText, edits: Sequence[Edit]) -> Score:
     text = marked.text
     covering: list[int | None] = [None] * len(text)
     for number, edit in enumerate(edits):
+        if {text[edit.start : edit.end].lower(), edit.replacement.lower()} <= {"a", "an"}:  # grammar, no cover
+            continue
         covering[edit.start : edit.end] = [number] * (edit.end - edit.start)
     is_marked = bytearray(len(text))
     left, groups = [], []

@@ -1,9 +1,10 @@
 """Make the lists of words that the detectors take for no names, from openly licensed texts and lists.
 
-usage: python benchmarks/word_lists.py DATA [--check]
+usage: python benchmarks/word_lists.py DATA [--check] [--dictionaries FOLDER]
 
 DATA is the folder of the corpora (open2/lexicons, open2/unlabelled, dialogues). Writes the words of
-src/allonym/detection/ordinary.txt, and the medicines and conditions of common_terms.toml beside it; comments and the
+src/allonym/detection/ordinary.txt, those of dictionary.txt where FOLDER has the word lists of Debian's packages wbritish,
+wbritish-large, wamerican and wamerican-large (usr/share/dict in each), and the medicines and conditions of common_terms.toml beside it; comments and the
 lists of our own stay. Sources and licences stand in the two files. ``--check`` writes nothing, and fails where a file
 would change.
 """
@@ -23,6 +24,7 @@ from allonym.train.ordinary import find_ordinary_words
 from allonym.train.records import read_json_lines
 
 HERE = Path(__file__).resolve().parent.parent / "src/allonym/detection"
+DICTIONARIES = ("british-english", "american-english", "british-english-large", "american-english-large")
 SHARE = 0.75  # of a word's mentions in small letters: headings count as mentions
 FREQUENT = 0.004  # per cent of the people in the census that have a name
 SHORTEST_WORD, SHORTEST_TERM = 3, 6
@@ -51,6 +53,17 @@ def make_ordinary_words(data: Path) -> list[str]:
     names = {row[0] for row in census if float(row[2]) >= FREQUENT}
     names |= {row[0] for row in read_rows(data / "open2/lexicons/cities_over_15000.tsv.gz")}
     return sorted(w for w in words - names if w.isalpha() and w.isascii() and len(w) >= SHORTEST_WORD)
+
+
+def make_dictionary(data: Path, folder: Path, ordinary: Iterable[str]) -> list[str]:
+    """Words of the middle-sized lists in small letters that no list writes or knows as a name, without the ordinary."""
+    listed = {name: set((folder / name).read_text(encoding="utf-8").split()) for name in DICTIONARIES}
+    large = listed["british-english-large"] | listed["american-english-large"]
+    names = {word.lower() for word in large if word[0].isupper()}
+    for name in ("us_census_1990_names.tsv.gz", "given_and_surnames_world.tsv.gz", "cities_over_15000.tsv.gz"):
+        names |= {row[0].strip() for row in read_rows(data / "open2/lexicons" / name)}
+    words = (listed["british-english"] | listed["american-english"]) - names - set(ordinary)
+    return sorted(w for w in words if w.isascii() and w.isalpha() and w.islower() and len(w) >= SHORTEST_WORD)
 
 
 def make_terms(data: Path, ordinary: Iterable[str]) -> dict[str, list[str]]:
@@ -86,12 +99,17 @@ def fill(text: str) -> str:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("data", type=Path)
+    options.add_argument("--dictionaries", type=Path)
     options.add_argument("--check", action="store_true", help="fail where a file would change")
     args = options.parse_args()
     ordinary = make_ordinary_words(args.data)
-    path = HERE / "ordinary.txt"
-    comments = [line for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
-    made = {path: "\n".join([*comments, fill(" ".join(ordinary))]) + "\n"}
+    lists = {HERE / "ordinary.txt": ordinary}
+    if args.dictionaries:
+        lists[HERE / "dictionary.txt"] = make_dictionary(args.data, args.dictionaries, ordinary)
+    made = {}
+    for path, words in lists.items():
+        comments = [line for line in path.read_text("utf-8").splitlines() if line.startswith("#")]
+        made[path] = "\n".join([*comments, fill(" ".join(words))]) + "\n"
     path = HERE / "common_terms.toml"
     text = path.read_text("utf-8")
     for name, terms in make_terms(args.data, frozenset(ordinary)).items():

@@ -176,7 +176,7 @@ CHANCES = st.builds(
     st.sampled_from([0.02, 0.1, 1.0]),
 )
 SEVERAL = st.lists(st.sampled_from(LABELS), min_size=1, unique=True)
-WORDS = "alder birch cedar damson elm fir gorse hazel ivy"
+WORDS = "aldra birvo cedrin damzel elmar firgo gorzi hazlun ivkor"
 
 
 @given(CHANCES, SEVERAL, SEVERAL, st.dictionaries(st.sampled_from(LABELS), CHANCE), CHANCE)

@@ -23,7 +23,7 @@ from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import is_written_with_care, uses_capitals
 from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.turns import find_field_names
-from allonym.detection.words import is_calling, read_common_terms, read_ordinary_words, read_word_list
+from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
@@ -43,7 +43,7 @@ _KEPT_SHARE = 0.5
 """How likely a label whose findings stay in the text counts, beside labels whose findings are replaced."""
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
 _HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:|[A-Z][A-Z &]{3,}(?:\n|\Z)")  # what begins a paragraph or a turn
-_SENTENCE_END = re.compile(r"[\t;]|[a-z]{5}\. +(?=[A-Z\d])|[.!?] +(?=\d{1,2}\. )|[.!?] \d{1,2}\. +")
+_SENTENCE_END = re.compile(r"[\t;|]| {3,}|[a-z]{5}\. +(?=[A-Z\d])|[.!?] +(?=\d{1,2}\. )|[.!?] \d{1,2}\. +")
 _WRAPPED = 50  # characters that a line has at least which was wrapped
 _LONGEST_LINE = 100  # characters at which text is still wrapped
 _NEXT_WORD = re.compile(r"\S+")
@@ -79,7 +79,7 @@ _LENGTH = re.compile(
     r"(?i)(?:(?:about|around|nearly|almost|over|more than|less than|the|for|past|last|next|some|at least|up to)\s+)*"
     r"(?:an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
     r"|several|many|few|a few|couple of|a couple of|half an?|\d+(?:[.,]\d+)?)(?:\s*(?:-|to|or)\s*\w+)?[\s-]+"
-    r"(?:second|minute|hour|day|week|month|quarter|year|decade)s?\Z"
+    r"(?:second|sec|minute|min|hour|hr|day|week|wk|month|mth|quarter|year|yr|decade)s?\Z"
 )
 
 
@@ -252,15 +252,17 @@ def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, i
     """
     words = [word for a, b in borders if (word := text[a:b])[0].isalnum()]
     start = borders[0][0]
-    opens = len(words) == 1 and words[0][1:].islower() and bool(_OPENS.search(text, max(0, start - 4), start))
+    opens = bool(words) and words[0][1:].islower() and bool(_OPENS.search(text, max(0, start - 4), start))
+    is_small = all(map(str.islower, words[opens and len(words) > 1 :]))
+    opens = opens and len(words) == 1
     if chance >= (_CERTAIN if opens else _SURE) or not words or text[start - 1 : start] in ("#", "@"):
         return False
-    is_small = all(map(str.islower, words))
     if is_small and is_careful and not (len(words) > 2 and _DIGITS.issuperset(words)):
         return True
-    if not all(word.lower() in _FUNCTION or word.lower() in read_ordinary_words() for word in words):
+    if not all(word.lower() in _FUNCTION or word.lower() in read_dictionary() for word in words):
         return False
-    return chance < _LIKELY or ((is_small or opens) and uses_capitals(text))
+    is_frequent = all(word.lower() in _FUNCTION or word.lower() in read_ordinary_words() for word in words)
+    return chance < _LIKELY or ((is_small or (opens and is_frequent)) and uses_capitals(text))
 
 
 def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
@@ -402,7 +404,11 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
             continue
         begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
         gap = text[out[-1].end : span.start] if parts else ""
-        parted = "\t" in gap or ("\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start))
+        parted = (
+            "\t" in gap
+            or "   " in gap
+            or ("\n" in gap and bisect_left(ends, out[-1].end) != bisect_right(ends, span.start))
+        )
         if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
             last = text[out[-1].start : out[-1].end].split()[-1]
             parted = parted or len(last) > _SHORTENED or bool(find_given_name_variants(last.lower()))

@@ -21,10 +21,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from allonym.detection import TAGGER
+from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
-from allonym.detection.words import is_calling, read_common_terms, read_ordinary_words, read_word_list
-from allonym.document import Document, Span
+from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
+from allonym.document import Document, Reach, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
@@ -38,8 +39,8 @@ _ANSWER = re.compile(r"[QA]\. ")
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
 _COUNTED = re.compile(
-    r"(?i)(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
-    r"|speaker|footpath|dock|band|gate|log|tier|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
+    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
@@ -90,6 +91,28 @@ _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
 _COMMON = read_word_list("callings") | read_word_list("roles")
+_CHAT = read_word_list("chat_words")
+_UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
+"""Labels of which small words may be the beginning."""
+_PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
+_COMPASS = frozenset(
+    "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
+)
+_LAST_PART = re.compile(r", ([^,\n]+)\Z")
+_SUBJECTS = re.compile(
+    r"(?im)^[ \t*•-]*(?:GCSEs?|A[ -]?levels?|O[ -]?levels?|Highers|Leaving Cert\w*|subjects|grades)\b[^\n]*\Z"
+)
+_DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
+_FEAST = "(?:Christmas|Xmas|Easter|Halloween|Thanksgiving|Diwali|Ramadan|Hanukkah|New Year)"
+_RECURRING = re.compile(
+    rf"\b(?:(?i:every|each|most|alternate) (?:other )?{_DAY}s?|(?<![A-Z] ){_DAY}s|{_DAY} ?(?:to|-|–|through) ?{_DAY}"
+    rf"|(?i:(?:the )?(?:first|second|third|fourth|last)) {_DAY} (?:of|in) (?:the|each|every) month"
+    rf"|(?i:since|before|after|until|till?|by|over|around|at|last|next|this|every) (?:the )?{_FEAST}"
+    r"(?!,? (?:Eve|Day|Sunday|Monday|Friday|Saturday|(?:of )?(?:19|20)\d\d)\b)"
+    rf"|{_FEAST} (?=(?i:part(?:y|ies)|lights?|fayre|fair|lunch|dinner|cards?|trees?|presents?|holidays?|break|bonus|meal"
+    r"|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
+)
+"""Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 
 
@@ -98,9 +121,12 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
 
     Neither is done to a finding with another right beside it, for the two may be one name.
     """
+    text = document.text
+    if any(span.label == "DATE" for span in findings):
+        recurring = Reach(match.span() for match in _RECURRING.finditer(text))
+        findings = [s for s in findings if s.label != "DATE" or not recurring.contains(s.start, s.end)]
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
-    text = document.text
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
@@ -152,6 +178,8 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
         start += 7
     if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
         end = joined.start()
+    if span.label not in ("DATE", "STREET_ADDRESS"):
+        start, end = _trim_ordinary_words(text, start, end, span.label)
     if span.label == "DATE":
         parts = text[start:end].split(", ")
         if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
@@ -166,6 +194,34 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
     return start, end
 
 
+def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[int, int]:
+    """The borders of a name without words of a chat, of the sentence or of the place in it that stand at its ends."""
+    words = list(COMPOUND.finditer(text, start, end))
+    i, j = 0, len(words)
+    has_capital = any(word[0][0].isupper() for word in words)
+    while j - i > 1 and (
+        words[i][0] in _CHAT or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0]))
+    ):
+        i += 1
+    while j - i > 1 and words[j - 1][0] in _CHAT:
+        j -= 1
+    if i:
+        start = words[i].start()
+    if j < len(words):
+        end = words[j - 1].end()
+    part = _LAST_PART.search(text, start, end)
+    if part and label in _PLACES_AND_BODIES:
+        is_ordinary = all(word.islower() and word in read_dictionary() for word in find_words(part[1]))
+        if is_ordinary or _COUNTED.fullmatch(part[1]):
+            end = part.start()
+    return start, end
+
+
+def _is_ordinary_lead(word: str) -> bool:
+    is_plain = word.islower() and word not in _COMPASS and word not in _SMALL and word not in PARTICLES
+    return is_plain and word in read_dictionary()
+
+
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
@@ -177,6 +233,11 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
         return True
+    if span.label in NAME_LABELS and (surface.islower() or not has_listed_name(find_words(surface))):
+        if all(word in _CHAT for word in find_words(surface.lower())):
+            return True
+    if span.label not in ("DATE", "AGE", "STREET_ADDRESS") and _SUBJECTS.search(text, max(0, start - 200), start):
+        return True
     if _COUNTED.fullmatch(surface.strip("#*. ")) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
         return True
     if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
@@ -186,7 +247,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True
     words = surface.replace("'", " ").lower().split()
-    if span.label in ("ORGANIZATION", "FACILITY", "OCCUPATION", "PERSON", "LOCATION"):
+    if span.label in (*_SOFT, "PERSON", "LOCATION", "CITY"):
         is_unit = all(word in _UNITS or word in _SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
             return not surface.startswith("Department of")

@@ -1,4 +1,4 @@
-"""The detectors' word lists, from ``words.toml``, ``ordinary.txt`` and ``common_terms.toml`` beside this file."""
+"""The detectors' word lists: ``words.toml``, ``ordinary.txt``, ``dictionary.txt``, ``common_terms.toml`` beside this file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,17 @@ def read_word_list(name: str) -> frozenset[str]:
 @cache
 def read_ordinary_words() -> frozenset[str]:
     """The words of ``ordinary.txt``, in lower case: they name nobody, unless they stand in a name of several words."""
-    lines = files("allonym.detection").joinpath("ordinary.txt").read_text(encoding="utf-8").splitlines()
+    return _read_words("ordinary.txt")
+
+
+@cache
+def read_dictionary() -> frozenset[str]:
+    """The ordinary words and the rarer ones of ``dictionary.txt``: in dictionaries, and no names that lists know."""
+    return read_ordinary_words() | _read_words("dictionary.txt") | read_word_list("everyday_words")
+
+
+def _read_words(name: str) -> frozenset[str]:
+    lines = files("allonym.detection").joinpath(name).read_text(encoding="utf-8").splitlines()
     return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
