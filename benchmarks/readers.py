@@ -9,7 +9,7 @@ nationalities, dates in general, amounts of money, products, big public places. 
 titles, diseases and medicines, software, departments, relative times, numbers that count.
 
 covered   share of the places whose letters and digits are all covered
-needless  words outside of the marks of which anything is covered, per 1,000 words; "an" for "a" before a tag is no cover
+needless  words outside of the marks of which anything is covered, per 1,000 words ("an" for "a" is no cover)
 split     surfaces of one referent with several replacements in a text
 linked    B-cubed F1 of the covered places, grouped by replacement, against the referents
 

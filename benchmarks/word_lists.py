@@ -3,9 +3,9 @@
 usage: python benchmarks/word_lists.py DATA [--check] [--dictionaries FOLDER]
 
 DATA is the folder of the corpora (open2/lexicons, open2/unlabelled, dialogues). Writes the words of
-src/allonym/detection/ordinary.txt, those of dictionary.txt where FOLDER has the word lists of Debian's packages wbritish,
-wbritish-large, wamerican and wamerican-large (usr/share/dict in each), and the medicines and conditions of common_terms.toml beside it; comments and the
-lists of our own stay. Sources and licences stand in the two files. ``--check`` writes nothing, and fails where a file
+src/allonym/detection/ordinary.txt, and the medicines and conditions of common_terms.toml beside it; also dictionary.txt
+where FOLDER has the word lists of Debian's packages wbritish, wbritish-large, wamerican and wamerican-large. Comments
+and the lists of our own stay. Sources and licences stand in the files. ``--check`` writes nothing, and fails where a file
 would change.
 """
 

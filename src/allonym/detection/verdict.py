@@ -39,8 +39,10 @@ _ANSWER = re.compile(r"[QA]\. ")
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
 _COUNTED = re.compile(
-    r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
-    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
+    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
+    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
+    r"|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
@@ -109,8 +111,8 @@ _RECURRING = re.compile(
     rf"|(?i:(?:the )?(?:first|second|third|fourth|last)) {_DAY} (?:of|in) (?:the|each|every) month"
     rf"|(?i:since|before|after|until|till?|by|over|around|at|last|next|this|every) (?:the )?{_FEAST}"
     r"(?!,? (?:Eve|Day|Sunday|Monday|Friday|Saturday|(?:of )?(?:19|20)\d\d)\b)"
-    rf"|{_FEAST} (?=(?i:part(?:y|ies)|lights?|fayre|fair|lunch|dinner|cards?|trees?|presents?|holidays?|break|bonus|meal"
-    r"|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
+    rf"|{_FEAST} (?=(?i:part(?:y|ies)|lights?|fayre|fair|lunch|dinner|cards?|trees?|presents?|holidays?|break"
+    r"|bonus|meal|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
 )
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -224,6 +226,7 @@ def _is_ordinary_lead(word: str) -> bool:
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
+    words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
@@ -233,9 +236,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
         return True
-    if span.label in NAME_LABELS and (surface.islower() or not has_listed_name(find_words(surface))):
-        if all(word in _CHAT for word in find_words(surface.lower())):
-            return True
+    if _CHAT.issuperset(find_words(surface.lower())) and (surface.islower() or not has_listed_name(words)):
+        return True
     if span.label not in ("DATE", "AGE", "STREET_ADDRESS") and _SUBJECTS.search(text, max(0, start - 200), start):
         return True
     if _COUNTED.fullmatch(surface.strip("#*. ")) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
@@ -246,7 +248,6 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True
-    words = surface.replace("'", " ").lower().split()
     if span.label in (*_SOFT, "PERSON", "LOCATION", "CITY"):
         is_unit = all(word in _UNITS or word in _SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):

@@ -1,4 +1,4 @@
-"""The detectors' word lists: ``words.toml``, ``ordinary.txt``, ``dictionary.txt``, ``common_terms.toml`` beside this file."""
+"""The detectors' word lists, from ``words.toml``, ``common_terms.toml`` and the text files beside this file."""
 
 from __future__ import annotations
 
