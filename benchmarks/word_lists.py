@@ -5,7 +5,7 @@ usage: python benchmarks/word_lists.py DATA [--check] [--dictionaries FOLDER]
 DATA is the folder of the corpora (open2/lexicons, open2/unlabelled, dialogues). Writes the words of
 src/allonym/detection/ordinary.txt, and the medicines and conditions of common_terms.toml beside it; also dictionary.txt
 where FOLDER has the word lists of Debian's packages wbritish, wbritish-large, wamerican and wamerican-large. Comments
-and the lists of our own stay. Sources and licences stand in the files. ``--check`` writes nothing, and fails where a file
+and the lists of our own stay. Their sources stand in the files. ``--check`` writes nothing, and fails where a file
 would change.
 """
 
