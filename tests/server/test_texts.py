@@ -55,6 +55,8 @@ def test_anonymised_without_a_scope_is_restored_with_its_plan(reviewer, policy):
     made = post(reviewer, "anonymize", text=TEXT, policy=policy, originals=True)
     for gone in ("Ada", "Brook", "Leeds", "3 May"):
         assert gone not in made["text"]
+    address = "https://evil.example/" + made["text"].replace(" ", "_")
+    assert post(reviewer, "restore", text=address, plan=made["plan"], destination="answer")["text"] == address
     back = post(reviewer, "restore", text=made["text"], plan=made["plan"])
     assert back["text"] == TEXT
     assert back["unknown"] == 0

@@ -9,7 +9,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -21,6 +23,7 @@ from allonym.pipeline import AnyPolicy, anonymize
 from allonym.plan import Plan
 from allonym.policy import Policy
 from allonym.restoration import Restorer
+from allonym.restoration.destination import Destination, list_whole_addresses
 
 with require_extra("the runnables for LangChain", "langchain"):
     from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ChatMessage, message_chunk_to_message
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
     from allonym.vault import Vault
 
 Scope = str | Callable[[RunnableConfig], str]
+_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call)")
 Change = Callable[[str, str], str]
 """From a text and the name of its field, empty where it has none, to a new text."""
 
@@ -43,6 +47,7 @@ def pair(
     key: bytes | str | None = None,
     vault: Vault | None = None,
     scope: Scope = "",
+    internal_tools: Iterable[str] = (),
 ) -> tuple[Anonymizer, RestoringStep]:
     """Make two steps of one chain; the steps between them see no originals.
 
@@ -60,13 +65,15 @@ def pair(
         vault: stores originals and replacements, so that a person has one replacement in all runs of a scope.
         scope: name of the project or client, or a function that returns it for a run's configuration, such as
             ``lambda config: config["configurable"]["client"]``.
+        internal_tools: names of tools that get originals in their calls; ``*``: all. Calls of other tools keep
+            replacements, as addresses in the answer do: a page that the model reads may have written them.
 
     Raises:
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
     runs = _PlansByRun()
     loaded = Policy.load(policy)
-    return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs)
+    return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs, frozenset(internal_tools))
 
 
 class _Step(Runnable[Any, Any]):
@@ -107,15 +114,16 @@ class Anonymizer(_Step):
         result = anonymize(document, self._policy, key=self._key, vault=self._vault, scope=scope)
         parts = iter(result.parts if texts else ())
         out = _change_texts(input, lambda _, __: next(parts))
-        self._runs.put_plan(_find_run_id(config), result.plan)
+        before = "\n\n".join(text for _, text, _ in texts)
+        self._runs.put(_find_run_id(config), _Run(result.plan, before, list_whole_addresses(result.text)))
         return out
 
 
 class RestoringStep(_Step):
     """The step after the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its output."""
 
-    def __init__(self, vault: Vault | None, scope: Scope, runs: _PlansByRun) -> None:
-        self._vault, self._scope, self._runs = vault, scope, runs
+    def __init__(self, vault: Vault | None, scope: Scope, runs: _PlansByRun, internal_tools: frozenset[str]) -> None:
+        self._vault, self._scope, self._runs, self._internal_tools = vault, scope, runs, internal_tools
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         """Restore the originals in the input.
@@ -123,7 +131,7 @@ class RestoringStep(_Step):
         Raises:
             RestoreError: the anonymizer is not in the same sequence, and there is no vault.
         """
-        answer = _AnswerRestorer(self._make_restorer(config))
+        answer = self._start_answer(config)
         out = answer.restore_value(input)
         self._record_restore(answer, config)
         return out
@@ -135,9 +143,7 @@ class RestoringStep(_Step):
         """
         answer: _AnswerRestorer | None = None
         for piece in input:
-            answer = answer or _AnswerRestorer(
-                self._make_restorer(config)
-            )  # the anonymizer has run for the first piece
+            answer = answer or self._start_answer(config)  # the anonymizer has run for the first piece
             yield from answer.feed(piece)
         if answer is not None:
             yield from answer.end()
@@ -150,7 +156,7 @@ class RestoringStep(_Step):
         answer: _AnswerRestorer | None = None
         async for piece in input:
             if answer is None:
-                answer = _AnswerRestorer(await run_in_executor(config, self._make_restorer, config))
+                answer = await run_in_executor(config, self._start_answer, config)
             for out in answer.feed(piece):
                 yield out
         if answer is not None:
@@ -158,22 +164,33 @@ class RestoringStep(_Step):
                 yield out
             await run_in_executor(config, self._record_restore, answer, config)
 
-    def _make_restorer(self, config: RunnableConfig | None) -> Restorer:
-        plan = self._runs.take_plan(_find_run_id(config))
-        if plan is None and self._vault is None:
+    def _start_answer(self, config: RunnableConfig | None) -> _AnswerRestorer:
+        run = self._runs.take(_find_run_id(config))
+        if run is None and self._vault is None:
             raise RestoreError(
                 "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
                 "or both need a vault"
             )
-        if self._vault is None:
-            assert plan is not None
-            return Restorer.from_plan(plan)
-        scope = _resolve_scope(self._scope, config)
-        return Restorer.from_vault(self._vault, scope) if plan is None else Restorer.from_plan(plan, self._vault, scope)
+        scope = "" if self._vault is None else _resolve_scope(self._scope, config)
+        if run is None:
+            assert self._vault is not None
+            return _AnswerRestorer(Restorer.from_vault(self._vault, scope), Destination(), self._internal_tools)
+        restorer = Restorer.from_plan(run.plan, self._vault, scope)
+        destination = Destination(run.addresses, frozenset(restorer.list_originals(run.before)))
+        return _AnswerRestorer(restorer, destination, self._internal_tools)
 
     def _record_restore(self, answer: _AnswerRestorer, config: RunnableConfig | None) -> None:
         if self._vault is not None:
             self._vault.record("restore", scope=_resolve_scope(self._scope, config), counts=answer.counts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the second step needs of the first: the plan, the input, and the addresses in what it became."""
+
+    plan: Plan
+    before: str = field(repr=False)
+    addresses: frozenset[str] = field(repr=False)
 
 
 class _PlansByRun:
@@ -183,18 +200,18 @@ class _PlansByRun:
     """
 
     def __init__(self) -> None:
-        self._plans: WeakKeyDictionary[UUID, Plan] = WeakKeyDictionary()
+        self._plans: WeakKeyDictionary[UUID, _Run] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def put_plan(self, run: UUID | None, plan: Plan) -> None:
-        if run is None:  # called by itself, outside of a chain
+    def put(self, id: UUID | None, run: _Run) -> None:
+        if id is None:  # called by itself, outside of a chain
             return
         with self._lock:
-            self._plans[run] = plan
+            self._plans[id] = run
 
-    def take_plan(self, run: UUID | None) -> Plan | None:
+    def take(self, id: UUID | None) -> _Run | None:
         with self._lock:
-            return None if run is None else self._plans.pop(run, None)
+            return None if id is None else self._plans.pop(id, None)
 
 
 def _find_run_id(config: RunnableConfig | None) -> UUID | None:
@@ -291,11 +308,11 @@ def _change_block(block: Any, change: Change) -> Any:
 
 
 class _AnswerRestorer:
-    """An answer, whole or in pieces, in which the originals are restored."""
+    """An answer, whole or in pieces, in which the originals are restored, but for addresses and calls that go out."""
 
-    def __init__(self, restorer: Restorer) -> None:
-        self._restorer = restorer
-        self._arriving = restorer.arriving()
+    def __init__(self, restorer: Restorer, destination: Destination, internal_tools: frozenset[str]) -> None:
+        self._restorer, self._destination, self._internal_tools = restorer, destination, internal_tools
+        self._arriving = restorer.arriving(destination)
         self._last: Any = None  # the last piece: what was held back is told in its kind
         self._calls: AIMessageChunk | None = None
         self.counts = {"restored": 0, "unknown": 0}
@@ -303,16 +320,19 @@ class _AnswerRestorer:
     def restore_value(self, value: Any) -> Any:
         """Restore a text, a message or plain values."""
         if isinstance(value, str):
-            restored = self._restorer.restore(value)
+            restored = self._restorer.restore(value, self._destination)
             self.counts = {k: v + getattr(restored, k) for k, v in self.counts.items()}
             return restored.text
         if isinstance(value, BaseMessage):
             new = {"content": self.restore_value(value.content)}
             for name in ("tool_calls", "invalid_tool_calls"):
                 if hasattr(value, name):
-                    new[name] = [call | {"args": self.restore_value(call["args"])} for call in getattr(value, name)]
+                    new[name] = [call | {"args": self._restore_arguments(call)} for call in getattr(value, name)]
             return value.model_copy(update=new)
         if isinstance(value, Mapping):
+            if _CALL_BLOCK.fullmatch(str(value.get("type"))) and not self._is_internal(value.get("name")):
+                self._count_withheld(value)
+                return value
             return {self.restore_value(name): self.restore_value(item) for name, item in value.items()}
         if isinstance(value, (list, tuple)):
             listed = [self.restore_value(item) for item in value]
@@ -377,13 +397,34 @@ class _AnswerRestorer:
         new: dict[str, Any] = {"content": content}
         if self._calls is None:
             return piece.model_copy(update=new)
-        chunks = [call | {"args": self._restore_arguments(call["args"])} for call in self._calls.tool_call_chunks]
+        chunks = [call | {"args": self._restore_written_arguments(call)} for call in self._calls.tool_call_chunks]
         self._calls = None
         extra = {name: getattr(piece, name) for name in ("id", "usage_metadata", "response_metadata", "chunk_position")}
         return AIMessageChunk(tool_call_chunks=chunks, **extra, **new)
 
-    def _restore_arguments(self, written: str | None) -> str | None:
+    def _restore_arguments(self, call: Mapping[str, Any]) -> Any:
+        """The arguments of a call, with originals if its tool is internal."""
+        if self._is_internal(call.get("name")):
+            return self.restore_value(call["args"])
+        self._count_withheld(call["args"])
+        return call["args"]
+
+    def _restore_written_arguments(self, call: Mapping[str, Any]) -> str | None:
+        """As :meth:`_restore_arguments`, for arguments that are written as JSON and may be cut off."""
+        written: str | None = call["args"]
         try:
-            return json.dumps(self.restore_value(json.loads(written or "")), ensure_ascii=False)
-        except ValueError:  # cut off
-            return written and str(self.restore_value(written))
+            value = json.loads(written or "")
+        except ValueError:
+            return written and str(self._restore_arguments(call))
+        restored = self._restore_arguments({**call, "args": value})
+        return written if restored == value else json.dumps(restored, ensure_ascii=False)
+
+    def _is_internal(self, tool: Any) -> bool:
+        return not self._internal_tools.isdisjoint((tool, "*"))
+
+    def _count_withheld(self, value: Any) -> None:
+        """Count the replacements in what keeps them."""
+        if isinstance(value, str):
+            self.counts["unknown"] += len(self._restorer.list_originals(value))
+        for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, (list, tuple)) else ():
+            self._count_withheld(item)

@@ -319,7 +319,13 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     plan = None if body.plan is None else parse_plan(body.plan)
     vault = None if body.scope is None else services.vault
     result = restore(
-        body.text, plan=plan, vault=vault, scope=body.scope or "", document=body.document, actor=caller.audit_name
+        body.text,
+        plan=plan,
+        vault=vault,
+        scope=body.scope or "",
+        document=body.document,
+        actor=caller.audit_name,
+        destination=body.destination,
     )
     services.metrics.restored.inc(result.restored)
     counts = {"restored": result.restored, "unknown": result.unknown}

@@ -177,6 +177,9 @@ class Restore(Kept):
 
     text: str
     document: str = Field("", description="id of the document in the scope; by default it is found by the text")
+    destination: Literal["document", "answer"] = Field(
+        "document", description="answer: somebody reads what a language model wrote; addresses keep replacements"
+    )
 
 
 class FoundOut(Place):
