@@ -1,17 +1,20 @@
 """What a policy does to technical text: false alarms, planted finds, and whether the output still parses, by kind.
 
-usage: python benchmarks/technical.py [PATH...] [--policy default] [--texts FILE] [--sizes 20000] [--show]
+usage: python benchmarks/technical.py [PATH...] [--policy default] [--texts FILE...] [--sizes 20000] [--show]
 
 The texts are tests/cases/technical.txt: programs in nine languages, SQL, JSON, YAML, logs, stack traces, READMEs,
-configuration and prompts about code, invented and marked before anything was run on them. ``«Ada Brook»`` is planted (a
-secret, a mail address, a phone number or a name in a comment or a value) and must be covered; ``‹198.51.100.23›`` may
-be covered or left. PATHs are ordinary files without marks, by suffix; whatever is found there counts as a false alarm,
-so that their figures are upper bounds. Each file is cut after ``--sizes`` characters, at a line end.
+configuration and prompts about code; and tests/cases/technical_syntax.txt: data and code in which it matters whether
+what is planted stands in quotes. All are invented and marked before anything was run on them. ``«Ada Brook»`` is
+planted (a secret, a mail address, a phone number or a name in a comment or a value) and must be covered;
+``‹198.51.100.23›`` may be covered or left. PATHs are ordinary files without marks, by suffix; whatever is found there
+counts as a false alarm, so that their figures are upper bounds. Each file is cut after ``--sizes`` characters, at a
+line end.
 
 false     findings that touch no mark, per 1,000 words
 planted   places that must be covered, and how many are
-broken    outputs that Python, JSON, TOML or YAML no longer reads although it reads the input, and findings in other
-          kinds that cover a quote or a line end, keys and certificates of several lines apart
+broken    outputs that the language's own parser no longer reads although it reads the input (Python, JSON, TOML, YAML,
+          INI; bash, node and gcc where they are installed), tags in code that stand outside of strings and comments,
+          and findings that cover a quote or a line end, keys and certificates of several lines apart
 
 ``--show`` also prints every false alarm and every place that is left. The last line is JSON with every figure.
 """
@@ -20,8 +23,11 @@ from __future__ import annotations
 
 import argparse
 import ast
+import configparser
 import json
 import re
+import shutil
+import subprocess
 import sys
 import tomllib
 from collections import defaultdict
@@ -36,10 +42,12 @@ from benchmarks.readers import MarkedText, parse_marks
 from benchmarks.readers import score_edits as score_places
 
 import allonym
-from allonym.plan import Edit
+from allonym.document import Reach
+from allonym.plan import Edit, locate_replacements
 from allonym.policy import Policy
 
-TEXTS = Path(__file__).resolve().parent.parent / "tests" / "cases" / "technical.txt"
+CASES = Path(__file__).resolve().parent.parent / "tests" / "cases"
+TEXTS = (CASES / "technical.txt", CASES / "technical_syntax.txt")
 _HEAD = re.compile(r"^=== (\S+) (.+)\n", re.MULTILINE)
 
 
@@ -48,7 +56,28 @@ def _load_yaml(text: str) -> object:
         import yaml
     except ImportError:
         return None
-    return list(yaml.safe_load_all(text))
+    return [*map(_list_types, yaml.safe_load_all(text))]
+
+
+def _list_types(value: object) -> object:
+    """What a value of YAML is made of: a text that became a list is damage."""
+    if isinstance(value, dict):
+        return [("scalar", _list_types(item)) for item in value.values()]
+    return [_list_types(item) for item in value] if isinstance(value, list) else "scalar"
+
+
+def _load_ini(text: str) -> object:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read_string(text)
+    return [parser.options(section) for section in parser.sections()]
+
+
+def _check_with(*command: str) -> Callable[[str], object]:
+    def check(text: str) -> None:
+        if shutil.which(command[0]):
+            subprocess.run(command, input=text.encode(), check=True, capture_output=True)
+
+    return check
 
 
 PARSERS: Mapping[str, Callable[[str], object]] = {
@@ -56,8 +85,20 @@ PARSERS: Mapping[str, Callable[[str], object]] = {
     "json": json.loads,
     "yaml": _load_yaml,
     "config": tomllib.loads,
+    "toml": tomllib.loads,
+    "ini": _load_ini,
+    "env": _check_with("bash", "-n"),
+    "shell": _check_with("bash", "-n"),
+    "javascript": _check_with("node", "--input-type=module", "--check"),
+    "c": _check_with("gcc", "-fsyntax-only", "-w", "-x", "c", "-"),
 }
 """Kind of text to what reads it. Texts that cannot be read as they are count like those of other kinds."""
+
+_CODE = frozenset("python javascript typescript java c c++ go rust sql csv".split())
+_QUOTED = re.compile(
+    r"//[^\n]*|/\*[\s\S]*?\*/|--[^\n]*|#[^\n]*|\"{3}[\s\S]*?\"{3}|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
+    r"|(?<!`)`[^`]*`(?!`)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +124,11 @@ class Score:
         }
 
 
-def read_technical_texts(path: Path = TEXTS) -> Iterator[MarkedText]:
-    """The sections of a file, each after a line ``=== id kind``."""
-    pieces = _HEAD.split(path.read_text(encoding="utf-8"))
-    return map(parse_marks, pieces[1::3], pieces[2::3], pieces[3::3])
+def read_technical_texts(paths: Sequence[Path] = TEXTS) -> Iterator[MarkedText]:
+    """The sections of files, each after a line ``=== id kind``."""
+    for path in paths:
+        pieces = _HEAD.split(path.read_text(encoding="utf-8"))
+        yield from map(parse_marks, pieces[1::3], pieces[2::3], pieces[3::3])
 
 
 def read_ordinary_files(paths: Sequence[Path], size: int) -> Iterator[MarkedText]:
@@ -104,37 +146,47 @@ def score_edits(marked: MarkedText, edits: Sequence[Edit], output: str) -> Score
     alarms = [
         f"{text[max(0, e.start - 20) : e.start]}[[{text[e.start : e.end]}]]{e.replacement}"
         for e in edits
-        if not any(e.start < place.end and place.start < e.end for place in marked.places)
+        if e.start < e.end and not any(e.start < place.end and place.start < e.end for place in marked.places)
     ]
     return Score(planted.words, planted.places, alarms, planted.left, list(_find_damage(marked, edits, output)))
 
 
 def _find_damage(marked: MarkedText, edits: Sequence[Edit], output: str) -> Iterator[str]:
     parse = PARSERS.get(marked.kind)
-    if parse is not None and _can_parse(parse, marked.text):
-        if not _can_parse(parse, output):
+    if parse is not None and (before := _parse(parse, marked.text)) is not _FAILED:
+        after = _parse(parse, output)
+        if after is _FAILED or (marked.kind in ("yaml", "ini") and before != after):
             yield marked.id
-        return
-    for edit in edits:
+            return
+    if marked.kind in _CODE:
+        quoted = Reach(m.span() for m in _QUOTED.finditer(output))
+        for start, end, edit in locate_replacements(edits):
+            if edit.start < edit.end and edit.replacement[:1] in ("[", "<") and not quoted.contains(start, end):
+                yield f"{marked.id}: {edit.replacement}"
+    for edit in edits if parse is None else ():
         surface = marked.text[edit.start : edit.end]
         if re.search('["`\n]', surface) and "-----BEGIN" not in surface:
             yield f"{marked.id}: {surface}"
 
 
-def _can_parse(parse: Callable[[str], object], text: str) -> bool:
+_FAILED = object()
+
+
+def _parse(parse: Callable[[str], object], text: str) -> object:
     try:
-        parse(text)
+        return parse(text)
     except Exception:  # each parser has errors of its own
-        return False
-    return True
+        return _FAILED
 
 
-def score_texts(texts: Iterable[MarkedText], policy: str | Policy = "default") -> dict[str, Score]:
+def score_texts(
+    texts: Iterable[MarkedText], policy: str | Policy = "default", key: bytes | None = None
+) -> dict[str, Score]:
     """Anonymise the texts, each alone, and score them by kind."""
     scores: defaultdict[str, Score] = defaultdict(Score)
     loaded = Policy.load(policy)
     for marked in texts:
-        result = allonym.anonymize(marked.text, loaded)
+        result = allonym.anonymize(marked.text, loaded, key=key)
         scores[marked.kind] += score_edits(marked, result.plan.edits, result.text)
     return dict(scores)
 
@@ -143,7 +195,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--policy", default="default")
-    parser.add_argument("--texts", type=Path, default=TEXTS)
+    parser.add_argument("--texts", type=Path, nargs="+", default=TEXTS)
     parser.add_argument("--sizes", type=int, default=20_000, help="most characters of a file")
     parser.add_argument("--show", action="store_true", help="print false alarms, and what is left or broken")
     args = parser.parse_args()

@@ -86,14 +86,17 @@ class _CompiledRule:
 
 
 def build_words_pattern(words: Sequence[str]) -> str:
-    """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending."""
+    """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending.
+
+    An underscore ends a word, as in ``admin_phone``.
+    """
     parts = []
     for word in words:
         open_end = word.endswith("*")
         bare = word.rstrip("*")
         escaped = str(re2.escape(bare)).replace("\\ ", r"[\s\-_]+")
-        start = r"\b" if bare[0].isascii() and bare[0].isalnum() else ""
-        right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?\b"
+        start = r"(?:\b|_)" if bare[0].isascii() and bare[0].isalnum() else ""
+        right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?(?:\b|_)"
         parts.append(f"{start}{escaped}{right}")
     return "(?i)(?:" + "|".join(parts) + ")"
 

@@ -30,7 +30,8 @@ from allonym.text.names import PARTICLES
 from allonym.text.words import IDENTIFIER
 
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
-_FENCE = re.compile(r"^[ \t>]*```[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTILINE)
+FENCE = re.compile(r"^[ \t>]*```[ \t]*([\w+#.-]*)[^\n`]*$", re.MULTILINE)
+"""The line of three backticks around a block, and the language that it names."""
 _UNCODED = frozenset("text txt plain plaintext markdown md none quote".split())
 """Languages of fenced blocks that are prose."""
 _INLINE = re.compile(r"(?<![\w`])(`{1,3})(?![\s`])[^`\n]{1,200}(?<!\s)\1(?![\w`])|(?<=\])\([^()\s]*\)")
@@ -43,7 +44,7 @@ _KEY = re.compile(r"(?:- )?[\"']?[a-z_][\w./ -]{0,40}[\"']?:(?:\s+(\S.*))?\Z")
 """A key of YAML or the like, which begins with a small letter, unlike most fields of forms, and its value."""
 _NESTING = re.compile(r":[ \t\r]*\n[ \t]*(?:- |[\"']?[a-z_][\w./-]*[\"']?:)")
 _SIGNS = re.compile(r"[{}\[\]<>=_\\|&$]|::|\w\(|\(\)|[a-z]\.[a-z]\w*[.(]")
-_LITERAL = re.compile(
+LITERAL = re.compile(
     r"""
       \"\"\"[\s\S]*?(?:\"\"\"|\Z) | '''[\s\S]*?(?:'''|\Z) | (?<!\S)/\*[\s\S]*?(?:\*/|\Z) | <!--[\s\S]*?(?:-->|\Z)
     | (?<![:\w])//[^\n]* | (?<![\w&$\[{])\#(?!\[)[^\n]* | (?:(?<=\s)|(?<![\s\S]))--\ [^\n]*
@@ -51,6 +52,7 @@ _LITERAL = re.compile(
     """,
     re.VERBOSE,
 )
+"""A string or a comment of code."""
 _VALUE = re.compile(r"^[ \t+-]*[\w .\"'-]{1,40}?[:=][ \t]+(\S[^\n]*)", re.MULTILINE)
 _PROSE_WORDS = 12  # of a string that is prose
 _RUN_ON = 2  # lines that look like prose in an indented block, before it ends
@@ -97,6 +99,11 @@ def _compile_lines(name: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
+def is_log_line(line: str) -> bool:
+    """Tell whether a line is an entry of a log."""
+    return _compile_lines("logged").match(line) is not None
+
+
 @cache
 def _compile_line_finder() -> re2._Regexp:
     """Compile a quick pattern for the lines that may be code: it matches all of them, and a few others.
@@ -128,7 +135,7 @@ def find_technical_passages(text: str) -> tuple[Interval, ...]:
 def _find_fenced_blocks(text: str) -> Iterator[Interval]:
     """The fenced blocks that name a language of code, each from its first fence to the end of its last."""
     opening: re.Match[str] | None = None
-    for fence in _FENCE.finditer(text):
+    for fence in FENCE.finditer(text):
         if opening is None:
             opening = fence
         elif not fence[1]:
@@ -139,7 +146,7 @@ def _find_fenced_blocks(text: str) -> Iterator[Interval]:
 
 def _find_prose_strings(text: str, passages: Sequence[Interval]) -> Iterator[Interval]:
     for start, end in passages:
-        for literal in _LITERAL.finditer(text, start, end):
+        for literal in LITERAL.finditer(text, start, end):
             if literal[0][0] in "\"'" and literal[0][:3] not in ('"""', "'''") and _is_prose(literal[0]):
                 yield literal.start() + 1, literal.end() - 1
 
@@ -225,7 +232,7 @@ class _Run:
                 self.lead = start
             self.lead_is_block = self.lead_is_block or bool(_BLOCK_MARK.match(line))
         elif is_comment or is_marked or is_key or (indent and self.start >= 0):
-            self.prose = 0 if is_comment or is_marked else self.prose + 1
+            self.prose = 0 if is_comment or is_marked or (is_key and indent) else self.prose + 1
             if self.start >= 0 and not self.blanks and self.prose <= _RUN_ON:
                 self.end = end
             elif self.start < 0:
@@ -273,7 +280,7 @@ class _PassageReader:
         self._passages = Reach(passages)
         literals: list[Interval] = []
         for start, end in passages:
-            literals += [m.span() for m in _LITERAL.finditer(text, start, end)]
+            literals += [m.span() for m in LITERAL.finditer(text, start, end)]
             literals += [m.span(1) for m in _VALUE.finditer(text, start, end)]
             literals += [m.span() for m in _compile_lines("logged").finditer(text, start, end)]
         self._literals = Reach(literals)
@@ -289,6 +296,9 @@ class _PassageReader:
             return None if span.source == TAGGER and self._is_of_trade(span, lineage[-1]) else span
         if any(label in _SHAPED for label in lineage) and not any(label in _COUNTING for label in lineage):
             return self._read_name(span, lineage[-1])
+        if span.source == TAGGER and "STREET_ADDRESS" in lineage and span.score >= _SURE_PLACE:
+            span = self._cut_to_string(span)
+            return span if self._literals.contains(span.start, span.end) else None
         if span.source == TAGGER or span.source.startswith("speakers") or not self._counting.intersection(lineage):
             return None
         if _NOT_COUNTING.intersection(lineage):

@@ -6,11 +6,12 @@ The edits keep the text around a replacement correct; nothing outside of them ch
 - letters and digits that touch a mention go with it (``6th``, where only ``6`` was detected); where the run is longer
   than 40 or the script writes no spaces they stay, and a space is added where two letters or digits would touch;
 - a mention that is removed takes a left-over space with it;
-- an English ``a`` or ``an`` before a replacement follows how the replacement is spoken, as an edit of its own.
+- an English ``a`` or ``an`` before a replacement follows how the replacement is spoken, as an edit of its own;
+- quotes are put around a replacement that data or code could not be read with, see :mod:`allonym.replace.syntax`.
 
-Replacements that the key alone can undo (``encrypt``) get neither added spaces nor changed articles; where the policy
-encrypts, whatever in the text looks like one of its tokens is encrypted once more, so that restoring takes off exactly
-one layer.
+Replacements that the key alone can undo (``encrypt``) get neither added spaces, nor changed articles, nor quotes; where
+the policy encrypts, whatever in the text looks like one of its tokens is encrypted once more, so that restoring takes
+off exactly one layer.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.policy import Policy
 from allonym.protocol import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
 from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
+from allonym.replace.syntax import keep_syntax
 from allonym.replace.wording import find_article_change, grow_span, is_word_character, trim_mention, widen_removal
 from allonym.text.fold import Level, fold
 from allonym.text.words import WORD, find_words
@@ -221,6 +223,8 @@ def make_plan(
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
     setting = Setting(document, policy, key, inner, book, tuple(slot[:2] for slot in slots))
     edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
+    if policy.technical:
+        edits = keep_syntax(document, edits)
     _check_coverage(slots, edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
 

@@ -31,7 +31,7 @@ from allonym.resolve import resolve
 _STYLE = "templates/display.css"
 SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
 _LINE = re.compile(r"[^\n]*(?:\n(?:[ \t\r]*\n)*)?")
-_ARTICLE = "article@"
+_ADAPTING = ("article@", "quote@")
 # Control characters have no place in HTML; they show as their pictures.
 _SEEN = {i: 0x2400 + i for i in range(32) if chr(i) not in "\t\n\r"} | {0x7F: 0x2421}
 _SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
@@ -116,7 +116,7 @@ class Display:
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{after}</div></div>'
                 )
-            real = [edit for edit in plan.edits if not edit.operator.startswith(_ARTICLE)]
+            real = [edit for edit in plan.edits if not edit.operator.startswith(_ADAPTING)]
             labels, choice, kind = [edit.label for edit in real], _CHOICE, " pair" + kind
             named = len({edit.entity for edit in real if edit.entity})
             summary = f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')}"
@@ -299,8 +299,13 @@ def _make_finding_mark(span: Span, taxonomy: Taxonomy) -> _Mark:
 
 
 def _make_edit_mark(edit: Edit, taxonomy: Taxonomy) -> _Mark:
-    if edit.operator.startswith(_ARTICLE):
-        return _Mark(edit.start, edit.end, "other", "", "article that follows the next word")
+    if edit.operator.startswith(_ADAPTING):
+        hint = (
+            "quotes that the syntax needs"
+            if edit.operator.startswith("quote@")
+            else "article that follows the next word"
+        )
+        return _Mark(edit.start, edit.end, "other", "", hint)
     label = f"{format_label(edit.label)} {edit.entity or ''}".rstrip()
     return _Mark(edit.start, edit.end, find_family(edit.label, taxonomy), label, f"{label}, {edit.operator}")
 

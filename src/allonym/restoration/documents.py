@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from allonym.document import Interval
 from allonym.plan import Edit, invert_plan, locate_replacements
-from allonym.restoration.edits import ARTICLE
+from allonym.restoration.edits import adapts_surroundings
 from allonym.restoration.hits import Match
 from allonym.restoration.residue import order_matches
 
@@ -113,7 +113,7 @@ def match_outputs(text: str, candidates: Sequence[KeptPlan]) -> Origin | None:
 
 
 def _make_match(start: int, end: int, edit: Edit, evidence: str) -> Match:
-    rule = "article" if edit.operator.startswith(ARTICLE) else "exact"
+    rule = "article" if adapts_surroundings(edit) else "exact"
     return Match(start, end, edit.original or "", rule, edit.label, evidence=evidence)
 
 

@@ -11,6 +11,7 @@ from allonym.vault.records import Known
 
 ARTICLE = "article@"
 """How the operator of edits begins that adapt an English article."""
+_ADAPTING = (ARTICLE, "quote@")
 
 _OUTER = " \n\r\t.,;:!?'’sS"
 
@@ -20,16 +21,21 @@ def has_originals(plan: Plan) -> bool:
     return all(edit.original is not None for edit in plan.edits)
 
 
+def adapts_surroundings(edit: Edit) -> bool:
+    """Tell whether an edit replaces no mention, but adapts what stands around one: an article, quotes."""
+    return edit.operator.startswith(_ADAPTING)
+
+
 def is_irreversible(edit: Edit) -> bool:
     """Tell whether an edit is irreversible, so that a rewritten text does not determine the original."""
     is_lost = get_traits_by_name(edit.operator).lossy or not edit.replacement.strip()
-    return is_lost and not edit.operator.startswith(ARTICLE)
+    return is_lost and not adapts_surroundings(edit)
 
 
 def list_replacements(edits: Iterable[Edit]) -> Iterator[Known]:
     """Yield the replacements of a plan's edits that can be searched for."""
     for e in edits:
-        if not e.operator.startswith(ARTICLE) and not is_irreversible(e) and e.original is not None:
+        if not adapts_surroundings(e) and not is_irreversible(e) and e.original is not None:
             token, original = _strip_shared_space_and_ending(e.replacement, e.original)
             yield Known(token, original, e.label, e.operator, str(e.entity) if e.entity else f"@{e.start}")
 
