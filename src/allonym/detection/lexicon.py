@@ -287,14 +287,18 @@ def _build_dictionary_index(policy: Policy) -> Index | None:
                 )
         if policy.looks_for(listed.label):
             rows += ((raw, kind) for raw in listed.terms)
-    if policy.looks_for("MEDICAL_CONDITION"):
-        for name in ("health", "conditions", "medicines"):
-            kind = Kind("MEDICAL_CONDITION", _HEALTH_SCORE, f"lexicon:{name}")
-            terms = sorted(read_common_terms(name))
-            rows += (
-                (spelling, kind) for term in terms for spelling in ((term, term.upper()) if len(term) < 5 else (term,))
-            )
     return Index(rows) if rows else None
+
+
+@lru_cache(maxsize=1)
+def _build_health_index() -> Index:
+    """The index of conditions and medicines, which all policies share."""
+    rows: list[_Row] = []
+    for name in ("health", "conditions", "medicines"):
+        kind = Kind("MEDICAL_CONDITION", _HEALTH_SCORE, f"lexicon:{name}")
+        for term in sorted(read_common_terms(name)):
+            rows += ((spelling, kind) for spelling in ((term, term.upper()) if len(term) < 5 else (term,)))
+    return Index(rows)
 
 
 def _build_document_index(policy: Policy, named: tuple[tuple[str, tuple[str, ...]], ...]) -> Index:
@@ -400,16 +404,15 @@ def build_detector(policy: Policy) -> Detector:
         PolicyError: a term of the dictionary is too short; the message gives its number.
     """
     dictionary = _build_dictionary_index(policy)
+    indexes = [] if dictionary is None else [dictionary]
+    if policy.looks_for("MEDICAL_CONDITION"):
+        indexes.append(_build_health_index())
 
     def find_terms(document: Document) -> Iterable[Span]:
         named = _read_metadata_names(document, policy) if policy.metadata and document.meta else ()
-        if dictionary is None and not named:
-            return ()
-        readings = make_readings(document.text)
-        spans = dictionary.find(readings) if dictionary is not None else []
-        if named:
-            spans += _build_document_index(policy, named).find(readings)
-        return spans
+        terms = [*indexes, _build_document_index(policy, named)] if named else indexes
+        readings = make_readings(document.text) if terms else []
+        return [span for index in terms for span in index.find(readings)]
 
     return find_terms
 
