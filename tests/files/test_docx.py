@@ -19,7 +19,7 @@ from benchmarks.office_packages import body, dele, ins, p
 from benchmarks.office_packages import run as run_of
 from benchmarks.redaction_docx import DOCUMENTS, left_in
 
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import RefusedContent
 from allonym.files import read_documents
 from allonym.files.office import Package
 from allonym.files.officetext import _WORDED
@@ -295,12 +295,6 @@ def test_a_result_that_still_holds_a_covered_text_is_refused(run, tmp_path, monk
     with pytest.raises(RefusedContent, match=r"still contains \d of .*word/media/") as caught:
         run("a.docx", DOCUMENTS["formats.docx"](), POLICY)
     assert "Ada" not in str(caught.value) and not (tmp_path / "out-a.docx").exists()
-
-
-@pytest.mark.parametrize("inside", ["<w:altChunk r:id='rId1'/>", f"<w:p>{'<w:contentPart/>'}</w:p>"])
-def test_inserted_files_and_handwriting_are_refused(run, inside):
-    with pytest.raises(DataError, match="cannot be treated yet"):
-        run("a.docx", body(inside).data(), POLICY)
 
 
 def test_a_name_that_runs_through_formats_and_changes_at_once(run):

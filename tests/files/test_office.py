@@ -6,6 +6,7 @@ import re
 import zipfile
 
 import pytest
+from tests.rows import check_each_row
 
 from allonym.errors import DataError, RefusedContent
 from allonym.policy import Policy, TermList
@@ -102,17 +103,12 @@ def test_docx_untouched_parts_keep_their_bytes(run):
 
 
 BODY = b"<w:body>"
+RELATIONSHIPS = b"http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
 @pytest.mark.parametrize(
     ("part", "options", "words"),
     [
-        ("word/vbaProject.bin", {"new": b"x"}, "macro"),
-        ("word/media/media1.mp4", {"new": b"x"}, "a recording"),
-        ("word/ink/ink1.xml", {"new": b"<x/>"}, "handwriting"),
-        ("word/media/strange.bin", {"new": b"x"}, "word/media/strange.bin is of an unknown kind"),
-        ("word/strange.xml", {"new": b"<x/>"}, "word/strange.xml is of an unknown kind"),
-        ("word/document.xml", {"old": BODY, "by": BODY + b"<w:altChunk/>"}, "inserted file"),
         ("word/document.xml", {"new": b"<!DOCTYPE x [<!ENTITY e 'a'>]><x>&e;</x>"}, "document type"),
         ("word/document.xml", {"new": b"<x>"}, "not valid XML"),
     ],
@@ -254,9 +250,69 @@ def test_xlsx_results_of_formulas_do_not_repeat_short_numbers(run):
 
 def test_xlsx_with_what_cannot_be_treated_is_refused(run):
     plain = xlsx_bytes(lambda book: None)
-    for part in ("xl/pivotCache/pivotCacheDefinition1.xml", "xl/externalLinks/externalLink1.xml", "xl/media/a.mp4"):
-        with pytest.raises(RefusedContent):
-            run("a.xlsx", changed(plain, part, new=b"<x/>"))
+    with pytest.raises(RefusedContent, match="macros"):
+        run("a.xlsx", changed(plain, "xl/macrosheets/sheet1.xml", new=b"<x/>"))
+
+
+@check_each_row(
+    "name, part, what",
+    [
+        ("a.docm", "word/vbaProject.bin", "macros"),
+        ("a.docx", "word/media/media1.mp4", "recordings"),
+        ("a.docx", "word/ink/ink1.xml", "handwriting"),
+        ("a.docx", "word/afchunk.mht", "inserted files"),
+        ("a.docx", "word/media/strange.bin", "unknown parts"),
+        ("a.docx", "word/intelligence2.xml", ""),
+        ("a.xlsx", "xl/pivotTables/pivotTable1.xml", "pivot tables"),
+        ("a.xlsx", "xl/externalLinks/externalLink1.xml", "links to other files"),
+        ("a.xlsx", "xl/embeddings/oleObject1.bin", "embedded objects"),
+        ("a.xlsm", "xl/vbaProject.bin", "macros"),
+    ],
+)
+def test_what_cannot_be_treated_is_left_out_with_what_shows_it(run, name, part, what):
+    plain = docx_bytes() if "doc" in name else xlsx_bytes(lambda book: None)
+    main, start = ("word/document.xml", BODY) if "doc" in name else ("xl/workbook.xml", b"<sheets>")
+    folder, _, file = main.partition("/")
+    rels = f"{folder}/_rels/{file}.rels"
+    link = f'<Relationship Id="rIdX" Type="http://x/x" Target="/{part}"/></Relationships>'.encode()
+    shown = b'<q:oleObjects xmlns:q="q"><q:x xmlns:r="%s" r:id="rIdX"/></q:oleObjects>' % RELATIONSHIPS
+    data = changed(changed(plain, rels, old=b"</Relationships>", by=link), part, new=b"<x/>")
+    data = changed(data, main, old=start, by=(start + shown) if "doc" in name else shown + start)
+    out, report = run(name, data)
+    assert b"rIdX" not in everything(out) and b"oleObjects" not in everything(out)
+    assert part not in zipfile.ZipFile(io.BytesIO(out)).namelist()
+    assert {k: n for k, n in report.treated.items() if "pictures" not in k and "custom" not in k} == (
+        {f"{what} left out": 1} if what else {}
+    )
+
+
+def test_formulas_that_refer_to_other_files_keep_their_results(run):
+    import openpyxl
+
+    def linked(book):
+        book.active.append(["=[1]Other!A1", "=SUM(B2:B3)"])
+
+    data = changed(xlsx_bytes(linked), "xl/externalLinks/externalLink1.xml", new=b"<x/>")
+    out = run("a.xlsx", data)[0]
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    assert [cell.value for cell in sheet[1]] == [None, "=SUM(B2:B3)"]
+
+
+def test_a_defined_name_that_identifies_is_renamed_with_its_references(run):
+    import openpyxl
+    from openpyxl.workbook.defined_name import DefinedName
+
+    def named(book):
+        book.active.append(["Write to ada.brook@example.com", '=Sales_ada.brook_x+1&"Sales_ada.brook_x"'])
+        book.create_sheet("ada.brook@example.com")
+        book.defined_names["Sales_x"] = DefinedName("Sales_x", attr_text="Sheet!$A$1")
+        book.defined_names["Call_212_555_0142"] = DefinedName("Call_212_555_0142", attr_text="Sheet!$A$1")
+        book.active.append(["=Call_212_555_0142+Sales_x"])
+
+    out = run("a.xlsx", xlsx_bytes(named))[0]
+    book = openpyxl.load_workbook(io.BytesIO(out))
+    (new,) = set(book.defined_names) - {"Sales_x"}
+    assert "212" not in new and book.worksheets[0]["A2"].value == f"={new}+Sales_x"
 
 
 def test_xlsx_printer_settings_are_left_out(run):

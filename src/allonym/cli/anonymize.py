@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from allonym.document import Document
     from allonym.policy import Policy
 
-BINARY = ("docx", "xlsx", "parquet", "pdf")
+BINARY = ("docx", "xlsx", "pptx", "odt", "ods", "odp", "parquet", "pdf", "zip", "epub", "doc", "xls", "ppt")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 

@@ -1,8 +1,8 @@
 """DOCX: body, headers, footers, notes, comments, tracked changes and charts form one document; formatting is kept.
 
 Pictures become grey unless the policy keeps them. Hidden content is removed: custom properties and XML, embedded
-objects other than DOCX and XLSX, signatures, links to other files. A file with macros, recordings or unknown parts is
-refused.
+objects other than DOCX, XLSX and PPTX, files inserted into the text, macros, recordings, handwriting, signatures, links
+to other files, and parts of an unknown kind; what was removed is counted in the report.
 """
 
 from __future__ import annotations
@@ -15,29 +15,28 @@ from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slo
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format
 
-MAIN = "word/document.xml"
-
 _ALLOWED = {
-    r"word/(glossary/)?(document|header\d*|footer\d*|footnotes|endnotes|comments)\.xml": "text",
-    r"word/(glossary/)?(settings|webSettings|styles|stylesWithEffects|numbering|fontTable)\.xml": "text",
+    r"word/(glossary/)?(document\d*|header\d*|footer\d*|footnotes|endnotes|comments)\.xml": "text",
+    r"word/(glossary/)?(settings|webSettings|styles\d*|stylesWithEffects|numbering|fontTable)\.xml": "text",
     r"word/(glossary/)?fonts/.*": "keep",
     r"word/commentsExtended\.xml": "text",
-    r"word/(people|commentsIds|commentsExtensible|recipientData)\.xml": "drop",
+    r"word/(people|commentsIds|commentsExtensible|recipientData|intelligence\d*)\.xml": "drop",
     r"word/(documenttasks|printerSettings)/.*": "drop",
     r"word/activeX/[^/]*\.xml": "drop form controls",
     r"word/activeX/.*": "drop",
-    r"word/embeddings/[^/]*\.(docx|xlsx)": "embedded",
+    r"word/embeddings/[^/]*\.(docx|xlsx|pptx)": "embedded",
+    r"word/afchunk.*": "drop inserted files",
     r"word/embeddings/[^/]*": "drop embedded objects",
 }
-_REFUSED = ((r"word/afchunk.*", "an inserted file"),)
 
 
 def clean_document_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
     """Remove hidden content, and return the slots of a Word document; see :data:`allonym.files.office.SlotLister`."""
-    if MAIN not in package.entries:
-        raise RefusedContent(f"not a Word document: it has no part {MAIN}")
-    tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
-    part_slots = [slot for name in list_text_parts(tasks, MAIN) for slot in list_part_slots(Part(package, name))]
+    main = package.find_main_part()
+    if not main.startswith("word/") or main not in package.entries:
+        raise RefusedContent("not a Word document: it has no part word/document.xml")
+    tasks = clean_package_and_list_tasks(package, _ALLOWED, (), images, depth)
+    part_slots = [slot for name in list_text_parts(tasks, main) for slot in list_part_slots(Part(package, name))]
     return list_all_slots(package, tasks, part_slots, depth)
 
 

@@ -23,6 +23,10 @@ readers = Registry(
         "eml": "allonym.files.mail:EML",
         "docx": "allonym.files.docx:DOCX",
         "xlsx": "allonym.files.xlsx:XLSX",
+        "pptx": "allonym.files.pptx:PPTX",
+        "odt": "allonym.files.odf:ODT",
+        "ods": "allonym.files.odf:ODS",
+        "odp": "allonym.files.odf:ODP",
         "pdf": "allonym.files.pdf:PDF",
         "png": "allonym.files.picturefile:PNG",
         "jpg": "allonym.files.picturefile:JPEG",
@@ -42,6 +46,13 @@ SUFFIXES = {
     "htm": "html",
     "xhtml": "html",
     "jpeg": "jpg",
+    "log": "txt",
+    "ott": "odt",
+    "ots": "ods",
+    "otp": "odp",
+    **dict.fromkeys(("docm", "dotx", "dotm"), "docx"),
+    **dict.fromkeys(("xlsm", "xltx", "xltm"), "xlsx"),
+    **dict.fromkeys(("pptm", "ppsx", "ppsm", "potx", "potm"), "pptx"),
 }
 """Suffixes other than the formats' own names."""
 

@@ -1,6 +1,6 @@
 """Treatment of the parts of an office file: text is anonymised, hidden data removed, pictures become grey.
 
-A part is anonymised, removed, or known to contain no text. A file with any other part is refused.
+A part is anonymised, removed, or known to contain no text. Parts of an unknown kind are removed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 
-from allonym.document import CAPTION, PROSE
+from allonym.document import CAPTION, PROSE, TECHNICAL
 from allonym.errors import DataError
 from allonym.files.office import (
     XML,
@@ -39,27 +39,25 @@ COMMON: Mapping[str, str] = {
     r"docMetadata/LabelInfo\.xml": "drop",
     r"_xmlsignatures/sig\d+\.xml": "drop signatures",
     r"_xmlsignatures/.*": "drop",
-    r"(word|xl)/webextensions/.*\.xml": "drop",
-    r"(word|xl)/charts/(chart|chartEx|style|colors)\d*\.xml": "text",
-    r"(word|xl)/diagrams/(data|drawing|layout|quickStyle|colors)\d*\.xml": "text",
-    r"(word|xl)/drawings/drawing\d+\.xml": "text",
-    r"(word|xl)/theme/\w+\.xml": "text",
+    r"(word|xl|ppt)/webextensions/.*|.*\.DS_Store": "drop",
+    r"(?i:.*vbaProject(Signature\w*)?\.bin|.*vbaData\.xml)": "drop macros",
+    r"customUI/.*|userCustomization/.*|\w+/(customizations|attachedToolbars)\.(xml|bin)": "drop",
+    r"(?i:.*/media/.*\.(mp[34g]|mpe?g|m4[av]|wav|avi|mov|wm[av]|ogg|aac|mid))": "drop recordings",
+    r".*/ink/.*": "drop handwriting",
+    r"(word|xl|ppt)/charts/(chart|chartEx|style|colors)\d*\.xml": "text",
+    r"(word|xl|ppt)/diagrams/(data|drawing|layout|quickStyle|colors)\d*\.xml": "text",
+    r"(word|xl|ppt)/drawings/drawing\d+\.xml": "text",
+    r"(word|xl|ppt)/theme/\w+\.xml": "text",
     rf"(?i:.*/media/[^/]*\.({_IMAGES}))": "image",
 }
 """The tasks of the parts that all office files may have."""
 
-REFUSED = (
-    (r".*vbaProject.*|.*vbaData\.xml", "a macro"),
-    (r".*/media/.*\.(mp[34g]|mpe?g|m4[av]|wav|avi|mov|wm[av]|ogg|aac|mid)", "a recording"),
-    (r".*/ink/.*", "handwriting"),
-)
-"""(pattern, description) of each part that causes an office file to be refused."""
-
 KINDS = {
-    "word/document.xml": "allonym.files.docx:clean_document_and_list_slots",
-    "xl/workbook.xml": "allonym.files.xlsx:clean_workbook_and_list_slots",
+    "word": "allonym.files.docx:clean_document_and_list_slots",
+    "xl": "allonym.files.xlsx:clean_workbook_and_list_slots",
+    "ppt": "allonym.files.pptx:clean_presentation_and_list_slots",
 }
-"""The function that returns the slots of a package, by the package's main part."""
+"""The function that returns the slots of a package, by the folder of the package's main part."""
 
 DEEPEST = 2
 """Greatest depth of packages inside packages."""
@@ -79,15 +77,15 @@ def clean_package_and_list_tasks(
 
     Args:
         package: changed in place.
-        allowed, refused: beside :data:`COMMON` and :data:`REFUSED`, see
-            :func:`allonym.files.office.assign_tasks_and_drop_parts`, which raises the same errors.
+        allowed, refused: beside :data:`COMMON`, see :func:`allonym.files.office.assign_tasks_and_drop_parts`, which
+            raises the same errors.
         images: ``remove`` replaces them by grey ones; ``keep`` keeps PNG and JPEG, without their metadata.
         depth: number of packages around this one.
 
     Returns:
         The remaining parts with their tasks.
     """
-    tasks = assign_tasks_and_drop_parts(package, {**allowed, **COMMON}, (*REFUSED, *refused))
+    tasks = assign_tasks_and_drop_parts(package, {**allowed, **COMMON}, refused)
     for name, task in tasks.items():
         if task == "embedded" and not _add_embedded_package(package, name, images, depth):
             package.drop_part(name)
@@ -114,7 +112,7 @@ def _add_embedded_package(package: Package, name: str, images: str, depth: int) 
     try:
         inner = Package.open(package.entries[name])
         inner.authors, inner.policy = package.authors, package.policy
-        kind = next((KINDS[part] for part in KINDS if part in inner.entries), None)
+        kind = KINDS.get(inner.find_main_part().partition("/")[0])
         if kind is None:
             return False
         package.inner[name] = (inner, list(resolve_name(kind)(inner, images, depth + 1)))
@@ -164,7 +162,7 @@ def clean_and_list_common_slots(package: Package, tasks: Mapping[str, str]) -> I
         if task == "links":
             for link, target in package.list_relationships(get_part_of_rels(name)):
                 if target is None and link.get("Target") != "NULL":
-                    yield part.make_attribute_slot(link, "Target")
+                    yield part.make_attribute_slot(link, "Target", TECHNICAL)
         elif task == "properties":
             yield from _clean_and_list_properties(part)
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Literal
 
 from allonym.batch import format_lead_in
-from allonym.errors import RefusedContent
+from allonym.document import PROSE, TECHNICAL
 from allonym.files.office import Part, TextSlot, get_local_name, is_common_office_text, require_xml_characters
 from allonym.files.record import count_common_prefix
 
@@ -29,13 +29,19 @@ _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphe
 _PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row rowOff col colOff x y".split())
 _PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
 _NUMBERS = frozenset(("numCache", "numLit", "numDim"))
+_TECHNICAL_ROOTS = frozenset(
+    "styles settings webSettings fonts numbering theme themeOverride chartStyle colorStyle layoutDef styleDef "
+    "colorsDef tblStyleLst presentationPr viewPr".split()
+)
+"""Roots of the parts without text of people: names of styles, themes, formats and layouts."""
 
-_REFUSED = {"altChunk": "an inserted file", "contentPart": "handwriting"}
+_TECHNICAL_ELEMENTS = frozenset("f formula formatCode instr".split())
+
 _GONE = frozenset(
     "dataBinding fldData permStart permEnd svgBlip imgProps docVars mailMerge rsids docId signatureline "
-    "attachedTemplate".split()
+    "attachedTemplate contentPart altChunk".split()
 )
-"""Elements to remove: hidden data, links to other files, and editing permissions."""
+"""Elements to remove: hidden data, handwriting, inserted files, links to other files, and editing permissions."""
 
 _TRACES = frozenset("date dateUtc fullDate initials userId providerId".split())
 _LINKED = frozenset("OLEObject control objectEmbed objectLink externalData subDoc sourceFileName".split())
@@ -55,6 +61,8 @@ _ATTRIBUTES = {
     "hlinkClick": ("tooltip",),
     "hlinkHover": ("tooltip",),
     "listItem": ("displayText", "value"),
+    "section": ("name",),
+    "custShow": ("name",),
     "shape": ("alt", "title", "href"),
     "imagedata": ("title", "href"),
     "textpath": ("string",),
@@ -69,17 +77,11 @@ _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
 def remove_hidden_data(part: Part) -> None:
-    """Remove hidden data, authors and times from a part; authors become "Author 1" and so on.
-
-    Raises:
-        RefusedContent: the part has content that cannot be treated.
-    """
+    """Remove hidden data, authors and times from a part; authors become "Author 1" and so on."""
     root = part.root
     ids = {link.get("Id") for link, _ in part.package.list_relationships(part.name)}
     for element in list(root.iter("{*}*")):
         local = get_local_name(element)
-        if local in _REFUSED:
-            raise RefusedContent(f"{_REFUSED[local]} cannot be treated yet (part {part.name})")
         if (
             local in _GONE
             or local.endswith("Change")
@@ -135,9 +137,10 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
     others: list[TextSlot] = []
     paragraphs: dict[Any, _Paragraph] = {}
     columns = _find_paragraph_column_names(root)
+    role = TECHNICAL if get_local_name(root) in _TECHNICAL_ROOTS else PROSE
     for element in root.iter("{*}*"):
         local = get_local_name(element)
-        others += _list_attribute_slots(part, element, local)
+        others += _list_attribute_slots(part, element, local, role)
         if local == "p":
             column = columns.get(element, "")
             lead = format_lead_in(column, _join_shown_text(element)) if column else ""
@@ -157,7 +160,7 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
             and not is_common_office_text(element.text)
             and not (local in _PLACES and _PLACE.fullmatch(element.text))
         ):
-            others.append(_make_element_slot(part, element))
+            others.append(_make_element_slot(part, element, TECHNICAL if local in _TECHNICAL_ELEMENTS else role))
     groups = list(_group_joined_paragraphs(paragraphs))
     for group in groups:
         yield from _list_group_slots(part, group, "texts")
@@ -166,7 +169,7 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
     yield from others
 
 
-def _list_attribute_slots(part: Part, element: Any, local: str) -> Iterator[TextSlot]:
+def _list_attribute_slots(part: Part, element: Any, local: str, role: str) -> Iterator[TextSlot]:
     attribute_names = _ATTRIBUTES.get(local, ())
     parent = element.getparent()
     if parent is not None and (local, get_local_name(parent)) in _NAMED:
@@ -184,11 +187,12 @@ def _list_attribute_slots(part: Part, element: Any, local: str) -> Iterator[Text
             and not is_common_office_text(str(value))
             and (plain in attribute_names or (plain not in _STRUCTURE and _WORDED.search(str(value))))
         ):
-            yield part.make_attribute_slot(element, str(attribute))
+            is_read = plain in attribute_names and plain not in _TECHNICAL_ELEMENTS
+            yield part.make_attribute_slot(element, str(attribute), role if is_read else TECHNICAL)
 
 
-def _make_element_slot(part: Part, element: Any) -> TextSlot:
-    slot = part.make_text_slot(element)
+def _make_element_slot(part: Part, element: Any, role: str) -> TextSlot:
+    slot = part.make_text_slot(element, role=role)
     if any(get_local_name(a) in _NUMBERS for a in element.iterancestors()):
         return TextSlot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
@@ -211,7 +215,7 @@ def _find_paragraph_column_names(root: Any) -> dict[Any, str]:
                     naming = rows[0][index] if nth and len(rows[0]) == len(row) else None
                 if naming is not None:
                     name = _join_shown_text(naming).strip().rstrip(":")
-                    names |= dict.fromkeys((p for p in cell if get_local_name(p) == "p"), name)
+                    names |= dict.fromkeys((*cell.iterfind("{*}p"), *cell.iterfind("{*}txBody/{*}p")), name)
     return names
 
 
@@ -241,20 +245,21 @@ def _group_joined_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list
 
 def _list_group_slots(part: Part, group: list[_Paragraph], kind: Literal["texts", "codes"]) -> Iterator[TextSlot]:
     changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, kind))
+    role = TECHNICAL if kind == "codes" else PROSE
     if not changed:
         for _, element, gap in _list_texts_of_reading(group, kind, "new"):
-            yield part.make_text_slot(element, gap)
+            yield part.make_text_slot(element, gap, role)
         return
     twice: dict[Any, _SharedRun] = {}
     for reading in ("new", "old"):
         for side, element, gap in _list_texts_of_reading(group, kind, reading):
             if side:
-                yield part.make_text_slot(element, gap)
+                yield part.make_text_slot(element, gap, role)
                 continue
             if element not in twice:
                 twice[element] = _SharedRun(part, element)
                 part.package.last.append(twice[element].write)
-            yield twice[element].make_slot(reading, gap)
+            yield twice[element].make_slot(reading, gap, role)
 
 
 def _list_texts_of_reading(
@@ -285,8 +290,8 @@ class _SharedRun:
     new: str | None = field(default=None, repr=False)
     old: str | None = field(default=None, repr=False)
 
-    def make_slot(self, reading: Literal["new", "old"], before: str) -> TextSlot:
-        return TextSlot(self.element.text or "", partial(setattr, self, reading), before)
+    def make_slot(self, reading: Literal["new", "old"], before: str, role: str) -> TextSlot:
+        return TextSlot(self.element.text or "", partial(setattr, self, reading), before, role)
 
     def write(self) -> None:
         text = self.element.text or ""

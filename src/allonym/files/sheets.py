@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -62,6 +62,16 @@ def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: P
     for cell in part.root.iter("{*}c"):
         column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
         rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
+    return decide_grid(rows, policy)
+
+
+def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Policy) -> Sheet:
+    """Decide how the cells of a sheet are treated.
+
+    Args:
+        rows: number of each row to its cells: letters of the column to the cell and its text.
+        policy: its detectors read a sample of each column.
+    """
     filled = {row: sum(bool(t) for _, t in cells.values()) for row, cells in islice(rows.items(), TITLE_ROWS)}
     # There may be a title above the column names, in a cell or two.
     top = next((row for row, n in filled.items() if n and 2 * n >= max(filled.values())), None)
@@ -119,34 +129,46 @@ def list_formula_literals(formula: str) -> Iterator[tuple[int, int]]:
             yield match.span(1)
 
 
-def rename_sheets(package: Package, names: Mapping[str, str]) -> None:
-    """Rename sheets in formulas, defined names, links and charts of a workbook.
+def rename_references(package: Package, sheets: Mapping[str, str], names: Mapping[str, str]) -> None:
+    """Rename sheets and defined names in formulas, defined names, links and charts of a workbook.
 
     Args:
-        package: the workbook, whose list of sheets has the new names already.
-        names: old name to new name.
+        package: the workbook, whose lists of sheets and defined names are written already.
+        sheets: old name of a sheet to its new one.
+        names: old defined name to its new one.
     """
-    if not names:
+    forms = {f"'{old.replace(chr(39), chr(39) * 2)}'!": f"'{new}'!" for old, new in sheets.items()}
+    forms |= {f"{old}!": f"'{new}'!" for old, new in sheets.items() if re.fullmatch(r"[^\W\d][\w.]*", old)}
+    listed = [rf"(?<![\w.'])(?:{re.escape(form)})" for form in sorted(forms, key=len, reverse=True)]
+    listed += [rf"(?<![\w.'])(?:{re.escape(name)})(?![\w.(!'])" for name in sorted(names, key=len, reverse=True)]
+    forms |= names
+    if not forms:
         return
-    forms = {f"'{old.replace(chr(39), chr(39) * 2)}'!": f"'{new}'!" for old, new in names.items()}
-    forms |= {f"{old}!": f"'{new}'!" for old, new in names.items() if re.fullmatch(r"[^\W\d][\w.]*", old)}
-    pattern = re.compile(
-        "|".join(rf"(?<![\w.'])(?:{re.escape(form)})" for form in sorted(forms, key=len, reverse=True))
-    )
+    pattern = re.compile(rf"{'|'.join(listed)}|\"(?:[^\"]|\"\")*\"")
+
+    def rename(reference: str) -> str:
+        return pattern.sub(lambda m: forms.get(m[0], m[0]), reference)
+
     for name in package.list_parts():
         if not name.endswith(".xml") or not name.startswith("xl/"):
             continue
         part = Part(package, name)
         for element in part.root.iter("{*}*"):
-            if element.text and "!" in element.text and get_local_name(element) in FORMULAS:
-                changed = pattern.sub(lambda m: forms[m[0]], element.text)
-                if changed != element.text:
-                    element.text = changed
-                    part.mark_changed()
-            location = element.get("location")
-            if location and "!" in location:
-                element.set("location", pattern.sub(lambda m: forms[m[0]], location))
+            if element.text and get_local_name(element) in FORMULAS and rename(element.text) != element.text:
+                element.text = rename(element.text)
                 part.mark_changed()
+            location = element.get("location")
+            if location and rename(location) != location:
+                element.set("location", rename(location))
+                part.mark_changed()
+
+
+def make_defined_name(text: str, others: Collection[str]) -> str:
+    """Return a text as a defined name, unlike all others: letters, digits and underscores, no reference to a cell."""
+    plain = f"_{re.sub(r'[^A-Za-z0-9]+', '_', text).strip('_') or 'name'}"
+    used_names = {other.lower() for other in others}
+    names = (f"{plain}_{n}" if n else plain for n in range(len(used_names) + 1))
+    return next(name for name in names if name.lower() not in used_names)
 
 
 def make_sheet_name(text: str, others: Sequence[str]) -> str:

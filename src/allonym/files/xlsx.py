@@ -2,8 +2,10 @@
 
 Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered becomes
 a text cell. In formulas only the texts in quotation marks are searched, by rules and for what was found elsewhere. A
-sheet whose name identifies is renamed, with all references. Comments, charts and drawings are anonymised. Pictures
-become grey unless the policy keeps them. A file with pivot tables, embedded objects or links to other files is refused.
+sheet or a defined name that identifies is renamed, with all references. Comments, charts and drawings are anonymised.
+Pictures become grey unless the policy keeps them. Pivot tables (their cells stay), links to other files (the results of
+their formulas stay), embedded objects other than DOCX, XLSX and PPTX, form controls, data connections, slicers,
+histories of changes, macros and parts of an unknown kind are removed, and counted in the report.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from typing import Any, BinaryIO
 
 from allonym.batch import format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL, splice_text
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import RefusedContent
 from allonym.files.columns import Column
 from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
@@ -28,32 +30,39 @@ from allonym.files.sheets import (
     ShowDate,
     choose_shared_place,
     list_formula_literals,
+    make_defined_name,
     make_sheet_name,
     read_sheet,
-    rename_sheets,
+    rename_references,
 )
 
 _ALLOWED = {
-    r"xl/workbook\.xml": "workbook",
-    r"xl/sharedStrings\.xml": "strings",
-    r"xl/worksheets/sheet\d+\.xml": "sheet",
+    r"xl/workbook\d*\.xml": "workbook",
+    r"(?i:xl/sharedStrings\d*\.xml)": "strings",
+    r"xl/worksheets/[^/]*\.xml": "sheet",
+    r"xl/chartsheets/[^/]*\.xml": "chartsheet",
     r"xl/tables/table\d+\.xml": "table",
-    r"xl/(styles|calcChain|metadata)\.xml": "keep",
+    r"xl/(styles\d*|calcChain|metadata)\.xml": "keep",
     r"xl/comments/?(comment)?\d*\.xml": "comments",
     r"xl/drawings/\w+\.vml": "text",
     r"xl/printerSettings/.*": "drop",
     r"xl/(threadedComments|persons)/[^/]*\.xml": "drop",
+    r"xl/pivotTables/[^/]*\.xml": "drop pivot tables",
+    r"xl/pivotCache/.*": "drop",
+    r"xl/externalLinks/[^/]*\.xml": "drop links to other files",
+    r"xl/embeddings/[^/]*\.(docx|xlsx|pptx)": "embedded",
+    r"xl/embeddings/.*": "drop embedded objects",
+    r"xl/ctrlProps/.*": "drop form controls",
+    r"xl/(activeX|customProperty)[^/]*(/.*)?": "drop",
+    r"xl/(queryTables/.*|connections\.xml)": "drop data connections",
+    r"xl/(revisions|users).*": "drop the history of changes",
+    r"xl/(slicers|timelines)/.*": "drop slicers",
+    r"xl/(slicerCaches|timelineCaches)/.*": "drop",
+    r"xl/richData/.*": "drop linked data",
 }
-_REFUSED = (
-    (r"xl/embeddings/.*|xl/activeX/.*|xl/ctrlProps/.*", "an embedded object or form control"),
-    (r"xl/externalLinks/.*", "a link to another file"),
-    (r"xl/chartsheets/.*", "a chart sheet"),
-    (r"xl/pivot.*", "a pivot table"),
-    (r"xl/(queryTables/.*|connections\.xml)", "a data connection"),
-    (r"xl/(revisions|users).*", "a change history"),
-    (r"xl/(slicers|slicerCaches|timelines|richData)/.*", "a linked data type"),
-)
-_ALLOWED_SHEET = re.compile(r"xl/worksheets/sheet\d+\.xml")
+_REFUSED = ((r"xl/(macrosheets|dialogsheets)/.*", "a sheet of macros or dialogs"),)
+_ALLOWED_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
+_LINK = re.compile(r"\[\d+\][^\[\]\"]*!")
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
@@ -88,7 +97,7 @@ def _make_gap(place: CellPlace, text: str) -> str:
 
 def _make_date_finder(package: Package) -> ShowDate:
     """Return a function from a cell and its number to the date that the cell shows, or None."""
-    old = package.read_tree("xl/workbook.xml").find("{*}workbookPr")
+    old = package.read_tree(package.find_main_part()).find("{*}workbookPr")
     epoch = datetime.datetime(1899, 12, 30)
     if old is not None and old.get("date1904") in ("1", "true"):
         epoch = datetime.datetime(1904, 1, 1)
@@ -217,24 +226,33 @@ def _list_cell_slots(part: Part, cell: Any, place: CellPlace, find_date: ShowDat
 
 
 def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
-    def refuse_change(new: str) -> None:
-        raise DataError("a defined name identifies, and formulas may refer to it: rename it first")
-
     sheets = [element for element in part.root.iter("{*}sheet") if element.get("name")]
+    names = [element for element in part.root.iter("{*}definedName") if element.get("name")]
+    new_sheets: dict[str, str] = {}
     new_names: dict[str, str] = {}
-    part.package.last.append(partial(rename_sheets, part.package, new_names))
+    part.package.last.append(partial(rename_references, part.package, new_sheets, new_names))
 
     def rename_sheet(sheet: Any, new: str) -> None:
         old = sheet.get("name")
-        new_names[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
-        sheet.set("name", new_names[old])
+        new_sheets[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
+        sheet.set("name", new_sheets[old])
+
+    def rename_defined_name(old: str, new: str) -> None:
+        same = [element for element in names if element.get("name") == old]  # one for each sheet
+        new_names[old] = make_defined_name(new, [other.get("name") for other in names if other not in same])
+        for element in same:
+            element.set("name", new_names[old])
+        part.mark_changed()
 
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
         if element in sheets and not is_common_office_text(element.get("name")):
             yield part.make_slot(element.get("name"), partial(rename_sheet, element), role=CAPTION)
         elif local == "definedName":
-            yield TextSlot(str(element.get("name")), refuse_change, role=TECHNICAL)
+            name = str(element.get("name"))
+            if not name.startswith("_xlnm."):
+                # Read as words, so that a name found elsewhere is found here.
+                yield TextSlot(name.replace("_", " "), partial(rename_defined_name, name), role=TECHNICAL)
             if element.get("comment"):
                 yield part.make_attribute_slot(element, "comment")
             if element.text:
@@ -255,9 +273,12 @@ def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
 
 def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
     """Remove hidden content, and return the slots of a workbook; see :data:`allonym.files.office.SlotLister`."""
-    if "xl/workbook.xml" not in package.entries:
+    main = package.find_main_part()
+    if not main.startswith("xl/") or main not in package.entries:
         raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
     tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
+    if any(name.startswith("xl/externalLinks/") for name in package.dropped):
+        _remove_formulas_of_links(package, tasks)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = _read_shared_texts(package)
     find_date = _make_date_finder(package)
@@ -279,6 +300,7 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
             places[cell] = CellPlace("", identifiers[value])
     readers: dict[str, Callable[[Part], Iterable[TextSlot]]] = {
         "sheet": partial(_clean_and_list_sheet, places=places, find_date=find_date),
+        "chartsheet": partial(_clean_and_list_sheet, places={}, find_date=find_date),
         "comments": _clean_and_list_comments,
         "workbook": _clean_and_list_workbook,
         "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _list_attribute_slots(part, e)),
@@ -292,6 +314,17 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     slots = [slot for n in names if tasks[n] in readers for slot in readers[tasks[n]](Part(package, n))]
     slots += [slot for name in list_text_parts(tasks, "") for slot in list_part_slots(Part(package, name))]
     return list_all_slots(package, tasks, slots, depth)
+
+
+def _remove_formulas_of_links(package: Package, tasks: Mapping[str, str]) -> None:
+    """Remove the formulas and defined names that refer to other files; the results of the formulas stay."""
+    for part in (Part(package, name) for name, task in tasks.items() if task in ("sheet", "workbook")):
+        formulas = [e for local in ("f", "definedName") for e in part.root.iter(f"{{*}}{local}") if e.text]
+        linked = [e for e in formulas if _LINK.search(e.text)]
+        shared = {e.get("si") for e in linked if e.get("t") == "shared"}
+        linked += [e for e in part.root.iter("{*}f") if e.get("si") in shared and e not in linked]
+        for element in linked:
+            part.remove_element(element)
 
 
 def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
@@ -308,9 +341,8 @@ def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
 
 
 def _read_shared_texts(package: Package) -> list[str]:
-    if "xl/sharedStrings.xml" not in package.list_parts():
-        return []
-    return ["".join(item.itertext()) for item in package.read_tree("xl/sharedStrings.xml")]
+    names = [name for name in package.list_parts() if re.fullmatch(r"(?i)xl/sharedStrings\d*\.xml", name)]
+    return ["".join(item.itertext()) for name in names for item in package.read_tree(name)]
 
 
 XLSX = Format(

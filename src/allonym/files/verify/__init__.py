@@ -38,6 +38,8 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     "docx": _OFFICE,
     "xlsx": _OFFICE,
     "picture": (),
+    "pptx": _OFFICE,
+    **dict.fromkeys(("odt", "ods", "odp"), ("allonym.files.verify.office:read_odf_texts",)),
 }
 """Format to its readers, ``"module:function"``, each ``(data: bytes) -> Iterator[(place, text)]``.
 

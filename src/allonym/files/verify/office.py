@@ -30,7 +30,7 @@ _SMALL = re.compile(r"\s*[-+]?\d{0,6}(\.\d+)?([eE][-+]?\d+)?\s*")
 _SAYS = re.compile(r"\s|[@:\\/]|[^\x00-\x7f]|\d{7}")
 _LOOKS = frozenset(
     "Ignorable Requires schemaLocation style eqn path uri ascii hAnsi cs eastAsia typeface formatCode Type PartName "
-    "ContentType textboxrect connectlocs wrapcoords sqref ref spans".split()
+    "ContentType transformation media-type textboxrect connectlocs wrapcoords sqref ref spans".split()
 )
 _NAMES = frozenset(
     "name descr title alt author initials tooltip anchor string instr display displayText prompt promptTitle error "
@@ -74,6 +74,38 @@ read_rejected_texts = partial(_read_package_texts, reading="rejected")
 
 read_raw_texts = partial(_read_package_texts, reading="raw")
 """The same with inserted and deleted text side by side."""
+
+
+def read_odf_texts(data: bytes) -> Iterator[tuple[str, str]]:
+    """Return (part, text) of all readable text of an ODF file: paragraphs, other elements, attributes."""
+    from lxml import etree
+
+    kinds = (zipfile.BadZipFile, EOFError, NotImplementedError)
+    with hide_foreign_errors("the result is not an office file", *kinds), zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for info in archive.infolist():
+            place, content = info.filename, archive.read(info)
+            if place == "mimetype":
+                continue
+            if not place.endswith(".xml"):
+                yield place, "\n".join(_find_readable_strings(_drop_image_pixels(content)))
+                continue
+            with hide_foreign_errors(f"the result's part {place} is not valid XML", etree.XMLSyntaxError):
+                root = cast(Any, etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True)))
+            yield place, "\n".join(_list_odf_texts(root))
+
+
+def _list_odf_texts(root: Any) -> Iterator[str]:
+    for node in (*root.iter(), *root.itersiblings(preceding=True), *root.itersiblings()):
+        local = _get_local_name(node) if isinstance(node.tag, str) else ""
+        if local in ("p", "h"):
+            yield "".join(node.itertext())
+        elif node.text and not any(_get_local_name(a) in ("p", "h") for a in node.iterancestors()):
+            yield node.text
+        for attribute, value in node.attrib.items() if local else ():
+            if local == "table-cell" and str(attribute).endswith("formula"):
+                yield from re.findall(r'"([^"]*)"', value)
+            elif _SAYS.search(value) and not _COMMON.fullmatch(value) and attribute.rpartition("}")[2] not in _LOOKS:
+                yield value
 
 
 def _get_unusual_part_name(name: str) -> str:
