@@ -133,9 +133,25 @@ responses = st.fixed_dictionaries(
     optional={**common, "instructions": strings},
 )
 embeddings = st.fixed_dictionaries({"model": st.just("m"), "input": st.one_of(strings, st.lists(texts, max_size=3))})
-REQUESTS = st.one_of(
-    *(st.tuples(st.just(e), s) for e, s in zip(ENDPOINTS, (chats, responses, embeddings), strict=True))
+uses = st.fixed_dictionaries({"type": st.just("tool_use"), "id": ids, "name": st.just("f"), "input": plainly})
+results = st.fixed_dictionaries({"type": st.just("tool_result"), "tool_use_id": ids, "content": contents})
+blocks = st.tuples(parts, st.lists(st.one_of(uses, results), max_size=2)).map(lambda both: [*both[0], *both[1]])
+anthropics = st.fixed_dictionaries(
+    {
+        "model": st.just("m"),
+        "max_tokens": st.just(9),
+        "messages": st.lists(
+            st.fixed_dictionaries(
+                {"role": st.sampled_from(["user", "assistant"]), "content": st.one_of(strings, blocks)}
+            ),
+            min_size=1,
+            max_size=3,
+        ),
+    },
+    optional={"system": contents, "stop_sequences": st.lists(texts, max_size=2), "metadata": st.just({"user_id": "x"})},
 )
+BODIES = {"chat/completions": chats, "responses": responses, "embeddings": embeddings}
+REQUESTS = st.one_of(*(st.tuples(st.just(e), BODIES.get(e.path, anthropics)) for e in ENDPOINTS))
 ODD = st.fixed_dictionaries({}, optional=odd)
 
 

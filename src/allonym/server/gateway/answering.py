@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 
+from allonym.server.gateway.messages import MessagesAnswer
 from allonym.server.gateway.protect import ProtectedRequest
 from allonym.server.gateway.reading import dump_json
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
@@ -271,6 +272,7 @@ def restore_response(value: JsonObject, request: JsonObject, restore: Callable[[
     return {name: request.get(name, echoed[name]) if name in echoed else rest[name] for name in value}
 
 
+StreamedAnswer = ChatAnswer | ResponsesAnswer | MessagesAnswer
 LARGEST = 16 << 20
 """Bytes of one event."""
 
@@ -387,9 +389,11 @@ async def restore_events(
         describe_failure: makes an error of the connection into one for people.
         line: gets what broke the answer off, or that nothing did, after all else.
     """
-    is_chat = "messages" in request.original
-    answer: ChatAnswer | ResponsesAnswer = ChatAnswer(request.restoring)
-    if not is_chat:
+    is_chat = request.path == "chat/completions"
+    answer: StreamedAnswer = ChatAnswer(request.restoring)
+    if request.path == "messages":
+        answer = MessagesAnswer(request.restoring)
+    elif not is_chat:
         answer = ResponsesAnswer(request.restoring, request.original)
     failure: Exception | None = None
     is_over = False
@@ -422,7 +426,7 @@ async def restore_events(
     line.error = failure
 
 
-def _format_restored_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -> list[bytes]:
+def _format_restored_event(answer: StreamedAnswer, event: Event) -> list[bytes]:
     """Return what is sent for one event of the upstream."""
     if not event.data:
         return [b":\n\n"]
@@ -434,7 +438,7 @@ def _format_restored_event(answer: ChatAnswer | ResponsesAnswer, event: Event) -
     return [format_event(data, name) for name, data in answer.restore_event(event.name, value)]
 
 
-def _format_remaining_events(answer: ChatAnswer | ResponsesAnswer) -> list[bytes]:
+def _format_remaining_events(answer: StreamedAnswer) -> list[bytes]:
     return [format_event(data, name) for name, data in answer.flush_text()]
 
 

@@ -110,7 +110,7 @@ class Gateway:
             return await self._answer_text_request(endpoint, request, client, line)
         except Exception as error:  # such as a mistake of ours
             line.write(get_error_status(error), error)
-            return make_error_response(error)
+            return make_error_response(error, is_messages=endpoint is not None and endpoint.path.startswith("messages"))
 
     async def _answer_models_request(self, request: Request, client: Client | None, line: LogLine) -> Response:
         """Answer with the upstream's models, or one of them."""
@@ -135,7 +135,8 @@ class Gateway:
         raw = await self._read_body(request)
         prepared = await self._run_in_pool(self._preparer.protect_request, endpoint, raw, policy, scope)
         line.set_protected_counts(prepared.protected.labels, prepared.milliseconds)
-        headers = self._upstream.make_headers(request.headers, client, stream=prepared.stream)
+        is_messages = endpoint.path.startswith("messages")
+        headers = self._upstream.make_headers(request.headers, client, stream=prepared.stream, is_messages=is_messages)
         answer = await self._upstream.send("POST", endpoint.path, prepared.body, headers, version)
         try:
             return await self._restore_and_log_answer(answer, prepared, scope, line)
@@ -212,7 +213,7 @@ class Gateway:
         key = request.headers.get("x-allonym-key", "")
         if not key:
             scheme, _, value = request.headers.get("authorization", "").partition(" ")
-            key = value.strip() if scheme.lower() == "bearer" else ""
+            key = value.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
         digest = digest_client_key(key)
         for client_digest, client in self._clients.items():
             if key and hmac.compare_digest(client_digest, digest):
@@ -268,6 +269,8 @@ def _make_headers(answer: httpx.Response, prepared: ProtectedRequest) -> dict[st
 def _read_api_version(request: Request) -> str:
     """Return the version of the API, the only parameter that may stand behind a path."""
     for name, value in request.query_params.multi_items():
+        if (name, value) == ("beta", "true"):  # as Anthropic's client says it; the header anthropic-beta counts
+            continue
         if name != "api-version" or not _VERSION.fullmatch(value):
             raise Refusal("only api-version may stand behind the path", "", "unknown_parameter")
     return request.query_params.get("api-version", "")

@@ -30,6 +30,7 @@ from allonym.replace import subject_of
 from allonym.restoration import Restorer
 from allonym.restoration.destination import Destination, list_whole_addresses
 from allonym.server.gateway.extras import EXTRAS
+from allonym.server.gateway.messages import MESSAGES, add_placeholder_note_to_system
 from allonym.server.gateway.reading import FieldReaders, Passage, Piece, RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer
@@ -181,9 +182,8 @@ NOTE = (
 _INSTRUCTING = ("system", "developer")
 
 
-def add_placeholder_note_to_messages(body: dict[str, Any], tag: str) -> None:
+def add_placeholder_note_to_messages(body: dict[str, Any], note: str) -> None:
     """Add the note to the first message, if that instructs the model, else in a message before it."""
-    note = NOTE.format(tag=tag)
     messages = body.setdefault("messages", [])
     first = messages[0] if messages else {}
     content = first.get("content")
@@ -195,17 +195,17 @@ def add_placeholder_note_to_messages(body: dict[str, Any], tag: str) -> None:
         content.append({"type": "text", "text": note})
 
 
-def add_placeholder_note_to_instructions(body: dict[str, Any], tag: str) -> None:
+def add_placeholder_note_to_instructions(body: dict[str, Any], note: str) -> None:
     """Add the note to the instructions."""
-    note = NOTE.format(tag=tag)
     instructions = body.get("instructions")
     body["instructions"] = f"{instructions}\n\n{note}" if instructions else note
 
 
 def wants_json(body: dict[str, Any]) -> bool:
     """Whether the answer's text is to be JSON."""
-    text = body.get("text")
-    form = body.get("response_format") or (text.get("format") if isinstance(text, dict) else None)
+    holders = (body.get("text"), body.get("output_config"))
+    forms = (body.get("response_format"), body.get("output_format"))
+    form = next((f for f in (*forms, *(h.get("format") for h in holders if isinstance(h, dict))) if f), None)
     return isinstance(form, dict) and form.get("type") in ("json_object", "json_schema")
 
 
@@ -230,6 +230,8 @@ class Endpoint:
 ENDPOINTS = (
     Endpoint("chat/completions", {**CHAT, **EXTRAS}, add_placeholder_note_to_messages),
     Endpoint("responses", RESPONSES, add_placeholder_note_to_instructions),
+    Endpoint("messages", MESSAGES, add_placeholder_note_to_system),
+    Endpoint("messages/count_tokens", MESSAGES, add_placeholder_note_to_system),
     Endpoint("embeddings", EMBEDDINGS),
 )
 
@@ -239,6 +241,7 @@ class ProtectedRequest:
     """A request that may be sent.
 
     Attributes:
+        path: of the endpoint that it came to.
         body: as it is sent.
         original: as the client wrote it.
         stream: whether the answer comes in events.
@@ -247,6 +250,7 @@ class ProtectedRequest:
         milliseconds: that reading and protecting took.
     """
 
+    path: str
     body: bytes = field(repr=False)
     original: dict[str, Any] = field(repr=False)
     stream: bool
@@ -316,7 +320,8 @@ class Preparer:
             remember=partial(self._withheld.remember, scope),
         )
         elapsed = (perf_counter() - start) * 1000
-        return ProtectedRequest(content, original, original.get("stream") is True, protected, restoring, elapsed)
+        stream = original.get("stream") is True
+        return ProtectedRequest(endpoint.path, content, original, stream, protected, restoring, elapsed)
 
     def _protect_body(self, endpoint: Endpoint, body: dict[str, Any], policy: Policy, scope: str) -> Protected:
         """Protect a body in place."""
@@ -336,7 +341,7 @@ class Preparer:
         protected = self._protector.protect_passages_in_place(text.passages, policy, scope)
         text.write_back_json_texts()
         if self._settings.explain and protected.tag and endpoint.explain is not None:
-            endpoint.explain(body, protected.tag)
+            endpoint.explain(body, NOTE.format(tag=protected.tag))
         return protected
 
 

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from allonym.detection.words import read_word_list
@@ -25,7 +26,7 @@ DEEPEST = 64
 MODEL = re.compile(r"[A-Za-z@][A-Za-z0-9._:/+\-]{0,199}")
 _FUNCTION = re.compile(r"[A-Za-z_][A-Za-z0-9_.\-]{0,127}")
 _SEALED = re.compile(r"[A-Za-z0-9+/_=\-]*")
-_SEALED_NAMES = ("signature", "thought_signature", "data", "encrypted_content")
+_SEALED_NAMES = ("signature", "thought_signature", "data", "encrypted_content", "encrypted_index")
 _LEAST_SEALED = 32
 _COUNT = re.compile(r"[0-9]{1,4}")
 MACHINE = re.compile(
@@ -36,20 +37,23 @@ _ID_PREFIXES = frozenset("amsg ci cmp ctc ctco fc fco fs lsh lsho mcp mcpl mcpr 
 _ROLE_WORDS = read_word_list("roles")
 ROLES = ("system", "developer", "user", "assistant", "tool", "function", "critic", "discriminator", "unknown")
 WORDS = frozenset(
-    "1h 24h 5m action adaptive agent allow analysis annotations anthropic any apply_patch_call apply_patch_call_output "
-    "array assistant audio auto base64 batch binary bool buffer call call_output calling chunk "
-    "code_interpreter_call comment commentary compact compaction completed computer_call_output concise content custom "
-    "custom_tool_call custom_tool_call_output deepseek default delta deny detailed developer disabled enabled "
-    "encrypted encrypted_content ephemeral error failed fallback file file_search file_search_call final final_answer "
-    "flex float float16 function function_call function_call_output gemini generating google grammar guidance hidden "
-    "high image image_url in in_memory in_progress incomplete input_image input_text int8 integer interpreting "
-    "item_reference json json_object json_schema lark legacy local_shell_call local_shell_call_output logprobs long "
-    "low max mcp_approval_request mcp_approval_response mcp_call mcp_list_tools medium memory message minimal none "
-    "null number object off on on_demand openai outlines output output_text outputs parsed performance priority queued "
-    "raw reasoning reasoning_text redacted_thinking refusal regex required response responses results scale searching "
+    "1h 24h 5m action adaptive agent allow analysis annotations anthropic any apply_patch_call "
+    "apply_patch_call_output array assistant audio auto base64 batch binary bool buffer call call_output calling "
+    "char_location chunk code_execution_tool_result code_interpreter_call comment commentary compact compaction "
+    "completed computer_call_output concise content content_block_location custom custom_tool_call "
+    "custom_tool_call_output deepseek default delta deny detailed developer direct disabled document enabled "
+    "encrypted encrypted_content ephemeral error failed fallback fast file file_search file_search_call final "
+    "final_answer flex float float16 function function_call function_call_output gemini generating google grammar "
+    "guidance hidden high image image_url in in_memory in_progress incomplete input_image input_text int8 integer "
+    "interpreting item_reference json json_object json_schema lark legacy local_shell_call local_shell_call_output "
+    "logprobs long low max mcp_approval_request mcp_approval_response mcp_call mcp_list_tools medium memory message "
+    "minimal none null number object off omitted on on_demand openai outlines output output_text outputs "
+    "page_location parsed performance priority queued raw reasoning reasoning_text redacted_thinking refusal regex "
+    "required response responses results scale search_result search_result_location searching server_tool_use "
     "shell_call shell_call_output short sources standard standard_only string structural_tag summarized summary "
-    "summary_text syntax text thinking tool tool_call truncate ubinary uint8 url url_citation user v1 web_search "
-    "web_search_call xai xgrammar xhigh".split()
+    "summary_text syntax text thinking tool tool_call tool_result tool_use truncate ubinary uint8 url url_citation "
+    "user v1 web_fetch_tool_result web_search web_search_call web_search_result web_search_result_location "
+    "web_search_tool_result xai xgrammar xhigh".split()
 )
 """Words of the API, for fields that hold one of them; in fields with a path, each part is one."""
 
@@ -518,8 +522,13 @@ def collect_speaker(field: Field) -> None:
 # Parts of messages
 
 
-def collect_content(field: Field) -> None:
-    """Collect a text, or parts of which each has its type. The texts of neighbouring parts are read as one."""
+def collect_content(field: Field, others: Mapping[str, FieldReaders] = MappingProxyType({})) -> None:
+    """Collect a text, or parts of which each has its type. The texts of neighbouring parts are read as one.
+
+    Args:
+        field: the content.
+        others: what parts of further types may hold.
+    """
     if isinstance(field.value, str):
         collect_text(field)
         return
@@ -531,12 +540,18 @@ def collect_content(field: Field) -> None:
         if not isinstance(part.value, dict):
             raise part.make_type_refusal("an object")
         kind = part.get_type_member()
-        if kind in _MEDIA:
+        if kind in _MEDIA and (kind not in others or _MEDIA[kind] in field.request.settings.media):
             if _MEDIA[kind] not in field.request.settings.media:
                 message = (
                     f"is of the type {kind}, which cannot be protected; the gateway's setting 'media' can allow it"
                 )
                 raise part.make_refusal(message, "unsupported_content")
+            continue
+        if kind is not None and kind in others:
+            if passage:
+                field.request.passages.append(passage)
+                passage = []
+            apply_field_readers(part, others[kind])
             continue
         if kind is None or kind not in PARTS:
             message = "is a part of a type that is not known, so it could not be protected"
@@ -558,6 +573,7 @@ _TEXT: FieldReaders = {
     "type": check_word,
     "text": Field.get_string,  # collect_content reads it together with its neighbours
     "annotations": collect_json,
+    "citations": collect_sealed,
     "cache_control": make_object_reader({"type": check_word, "ttl": check_word}),
 }
 PARTS: Mapping[str, FieldReaders] = {

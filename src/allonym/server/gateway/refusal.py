@@ -70,9 +70,10 @@ def get_error_status(error: Exception) -> int:
     return error.status if isinstance(error, AllonymError) else 500
 
 
-def make_error_response(error: Exception) -> Response:
-    """Return the answer for an error."""
-    data = json.dumps(make_error_body(error), ensure_ascii=False).encode()
+def make_error_response(error: Exception, *, is_messages: bool = False) -> Response:
+    """Return the answer for an error, to a request of Anthropic's API (``is_messages``) in the shape of its errors."""
+    body = {**({"type": "error"} if is_messages else {}), **make_error_body(error)}
+    data = json.dumps(body, ensure_ascii=False).encode()
     return Response(data, get_error_status(error), None, "application/json")
 
 

@@ -23,8 +23,8 @@ _UNFINISHED = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _HIGH = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\Z")
 _UNCHANGED = frozenset(
     "id object model type role call_id item_id tool_call_id response_id previous_response_id status finish_reason "
-    "system_fingerprint service_tier encrypted_content obfuscation embedding logprobs b64_json data name namespace "
-    "server_label".split()
+    "system_fingerprint service_tier encrypted_content signature obfuscation embedding logprobs b64_json data name "
+    "namespace server_label".split()
 )
 """Fields that hold no words of the model, or only fragments of words, in which nothing can be restored."""
 

@@ -16,8 +16,8 @@ from allonym.server.gateway.settings import Client, Settings, digest_client_key
 LARGEST = 64 << 20
 """Bytes of an answer that is not streamed."""
 
-_SENT_HEADERS = ("openai-organization", "openai-project", "openai-beta")
-KEYS = ("authorization", "api-key")
+_SENT_HEADERS = ("openai-organization", "openai-project", "openai-beta", "anthropic-version", "anthropic-beta")
+KEYS = ("authorization", "api-key", "x-api-key")
 """Headers with which a client identifies itself to the upstream."""
 
 _RETURNED_HEADERS = (
@@ -58,13 +58,16 @@ class Upstream:
             trust_env=False,
         )
 
-    def make_headers(self, received: Mapping[str, str], client: Client | None, *, stream: bool) -> dict[str, str]:
+    def make_headers(
+        self, received: Mapping[str, str], client: Client | None, *, stream: bool, is_messages: bool = False
+    ) -> dict[str, str]:
         """Return the headers of a request: of the client's own only those that the API knows.
 
         Args:
             received: the client's.
             client: whose key the request has.
             stream: whether the answer comes in events.
+            is_messages: whether it is a request of Anthropic's API, which has another header for the key.
 
         Raises:
             Refusal: one that is passed on is not ASCII.
@@ -84,7 +87,7 @@ class Upstream:
             name: received[name] for name in KEYS if name in received and not self._holds_gateway_key(received[name])
         }
         if key and not (forwarded and received.get("x-allonym-key")):  # who sends both keys wants both used
-            headers["Authorization"] = f"Bearer {key}"
+            headers |= {"x-api-key": key} if is_messages else {"Authorization": f"Bearer {key}"}
         else:
             headers |= forwarded
         for name, value in headers.items():
