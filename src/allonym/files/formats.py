@@ -21,6 +21,7 @@ readers = Registry(
         "parquet": "allonym.files.parquet:PARQUET",
         "html": "allonym.files.markup:HTML",
         "eml": "allonym.files.mail:EML",
+        "mbox": "allonym.files.mail:MBOX",
         "docx": "allonym.files.docx:DOCX",
         "xlsx": "allonym.files.xlsx:XLSX",
         "pptx": "allonym.files.pptx:PPTX",

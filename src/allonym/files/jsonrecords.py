@@ -18,7 +18,7 @@ from allonym.document import KEPT, PROSE, TECHNICAL, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
-from allonym.files.encoding import Encoding, cut_stream, decode_file, detect_encoding, make_chunks
+from allonym.files.encoding import SAMPLE, Encoding, count_encoding, cut_stream, decode_file, detect_encoding, make_chunks
 from allonym.files.fields import (
     FieldKeys,
     collect_metadata,
@@ -29,7 +29,7 @@ from allonym.files.fields import (
     is_record_id,
 )
 from allonym.files.jsontext import Token
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_within_limit
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning, read_within_limit
 from allonym.files.segments import Segment, splice_segments
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))
@@ -149,7 +149,7 @@ def _order_tokens_by_turn(chosen: list[Token]) -> tuple[list[int], list[str], li
 
 
 def _read_line_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
-    head = stream.read(4)
+    head = read_beginning(stream, SAMPLE)
     encoding = detect_encoding(head)
     if start:
         stream.seek(start)
@@ -163,7 +163,7 @@ def _parse_json_lines(chunk: Chunk, job: Job) -> ParsedChunk:
     mark = encoding.mark if chunk.first else b""
     data = chunk.data.removeprefix(mark)
     pieces: list[Piece] = [mark]
-    tally = Tally()
+    tally = count_encoding(encoding) if chunk.first else Tally()
     utf8 = encoding.codec == "utf-8"
     lines: Sequence[bytes | str] = data.split(b"\n") if utf8 else encoding.decode(data).split("\n")
     for number, line in enumerate(lines, 1):
@@ -194,7 +194,7 @@ def _parse_json_file(chunk: Chunk, job: Job) -> ParsedChunk:
     except RECORD_ERRORS as error:
         raise DataError(jsontext.describe_json_error(error)) from None
     lead, _, tail = text.partition(body)
-    tally = Tally()
+    tally = count_encoding(encoding)
     places = [(0, len(body))]
     if isinstance(value, list) and not _is_list_of_turns(value):
         places = list(jsontext.find_list_item_offsets(body))

@@ -1,206 +1,362 @@
-"""Mail (EML): the headers and text bodies form one document; all bytes outside changed text are kept.
+"""Mail (EML) and mailboxes (mbox): headers, bodies and attachments form one document; other bytes are kept.
 
-Names in address headers are treated like the speaker labels of a conversation. Text attachments are anonymised too.
-A file with any other attachment is refused.
+Names and addresses in headers are identifiers as a whole, see :mod:`allonym.files.mailheaders`; technical headers are
+searched by rules, and for what was found elsewhere. Attachments are treated by their own format, also mails within
+mails. Pictures and files of unknown kinds are left out, with a note in their place, unless the policy keeps pictures;
+so are signatures, and attachments that cannot be treated. A mailbox is a file of many mails.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import email.header
 import email.message
 import email.parser
 import email.policy
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from email.errors import HeaderParseError
 from itertools import islice
+from pathlib import PurePath
+from typing import BinaryIO
 
-from allonym.document import Turn
-from allonym.errors import DataError, RefusedContent, hide_foreign_errors
+from allonym.document import PROSE, TECHNICAL
+from allonym.errors import DataError, MissingExtra, RefusedContent
 from allonym.files import markup
+from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
+from allonym.files.encoding import Encoding, cut_stream, decode_text, make_chunks
 from allonym.files.fields import mask_unusual_name
-from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
+from allonym.files.formats import format_of
+from allonym.files.mailheaders import SEALS, read_envelope, read_header
+from allonym.files.pictures import strip_picture_metadata
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
 from allonym.files.segments import Segment, splice_segments, to_document
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _BLANK = re.compile(rb"\r?\n")
-_PLAIN_HEADERS = frozenset(("mime-version", "content-transfer-encoding"))
-_ADDRESS_HEADERS = (
-    "from to cc bcc reply-to sender return-path delivered-to resent-from resent-to resent-cc "
-    "disposition-notification-to"
-)
-_ADDRESSES = frozenset(_ADDRESS_HEADERS.split())
-_NAME = re.compile(r'(?:^|[,;:])\s*(?:"([^"@]*)"|([^"<>,;:@]*[^"<>,;:@\s]))\s*(?=<)')
-_DECODERS: Mapping[str, Callable[[bytes], bytes]] = {
-    "base64": base64.b64decode,
-    "quoted-printable": binascii.a2b_qp,
-    **dict.fromkeys(("7bit", "8bit", "binary"), bytes),
+_ENVELOPE = re.compile(rb"From [^\r\n]*\r?\n")
+_NEXT_MAIL = re.compile(r"(?:\A|\n)\r?\n(?=From [^\r\n]* \d\d:\d\d)")
+_TYPES = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/json": "json",
+    "application/pdf": "pdf",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
 }
+"""Formats of attachments whose names have no known suffix."""
+
+_HTML = frozenset(("text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/x-amp-html"))
+_TEXTS = frozenset(("message/delivery-status", "message/disposition-notification", "application/xml"))
+_SIGNATURES = re.compile(r"application/(?:x-)?(?:pkcs7|pgp)-signature")
+_ENCRYPTED = re.compile(r"application/(?:x-)?pkcs7-mime|multipart/encrypted")
+_ALPHABET = re.compile(rb"[^A-Za-z0-9+/=]+")
 MAX_DEPTH = 20
 
 
+def _decode_base64(raw: bytes) -> bytes:
+    return base64.b64decode(_ALPHABET.sub(b"", raw) + b"==")
+
+
+def _decode_uu(raw: bytes) -> bytes:
+    lines = raw.splitlines()
+    starts = [i for i, line in enumerate(lines) if line.startswith(b"begin ")]
+    out = []
+    for line in lines[starts[0] + 1 if starts else 0 :]:
+        if line.strip() in (b"end", b"`"):
+            break
+        out.append(binascii.a2b_uu(line))
+    return b"".join(out)
+
+
+def _encode_uu(data: bytes, newline: bytes) -> bytes:
+    lines = [binascii.b2a_uu(data[i : i + 45]).rstrip(b"\n") for i in range(0, len(data), 45)]
+    return newline.join([b"begin 644 data", *lines, b"`", b"end", b""])
+
+
+def _encode_base64(data: bytes, newline: bytes) -> bytes:
+    return base64.encodebytes(data).replace(b"\n", newline)
+
+
+def _encode_quoted(data: bytes, newline: bytes) -> bytes:
+    return binascii.b2a_qp(data.replace(b"\r\n", b"\n"), istext=True).replace(b"\n", newline)
+
+
+_CODINGS: Mapping[str, tuple[Callable[[bytes], bytes], Callable[[bytes, bytes], bytes]]] = {
+    "base64": (_decode_base64, _encode_base64),
+    "quoted-printable": (binascii.a2b_qp, _encode_quoted),
+    **dict.fromkeys(("uuencode", "x-uuencode", "uue", "x-uue"), (_decode_uu, _encode_uu)),
+}
+"""Transfer encodings; all others, also misspelt ones, are those of plain bytes."""
+
+
 @dataclass(frozen=True, slots=True)
-class _TextBlock:
-    """A block of the mail's bytes: its text, the segments to anonymise, and the encoder of the text."""
+class _Block:
+    """A stretch of the mail's bytes that changes: its draft and the separator before it, or other bytes."""
 
     start: int
     end: int
-    text: str = field(repr=False)
-    segments: tuple[Segment, ...] = field(repr=False)
-    write: Callable[[str], bytes] = field(repr=False)
-    names: tuple[tuple[int, int], ...] = ()
+    draft: Draft | None = None
+    before: str = "\n"
+    fixed: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads one mail: its bytes, the settings, and the counts of what is left out."""
+
+    data: bytes = field(repr=False)
+    job: Job
+    tally: Tally
+    newline: bytes
+
+    def read_entity(self, start: int, end: int, depth: int = 0, around: str = "") -> Iterator[_Block]:
+        """Yield the blocks of a mail or of a part of one, which lies in a part of type ``around``."""
+        if depth > MAX_DEPTH:
+            raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
+        data = self.data
+        position = start
+        if envelope := _ENVELOPE.match(data, start, min(end, start + 1000)):
+            position = envelope.end()
+            yield _Block(start, position, read_envelope(envelope[0]))
+        first = position
+        headers: list[re.Match[bytes]] = []
+        while (match := _HEADER.match(data, position, end)) and match.end() > position:
+            headers.append(match)
+            position = match.end()
+        blank = _BLANK.match(data, position, end)
+        if not headers and blank is None and not depth:
+            raise DataError("not a mail: it does not begin with a header")
+        head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:position])
+        body = blank.end() if blank else position
+        kind = head.get_content_type()
+        if kind == "text/plain" and around == "multipart/digest" and "content-type" not in head:
+            kind = "message/rfc822"
+        if _ENCRYPTED.fullmatch(kind):
+            if not depth:
+                raise RefusedContent("an encrypted mail cannot be treated")
+            yield self._leave_out(start, end, kind, around, "attachments left out")
+        elif _SIGNATURES.fullmatch(kind):
+            yield self._leave_out(start, end, kind, around, "signatures left out")
+        else:
+            shown = list(self._read_content(body, end, head, kind, depth))
+            if any(block is None for block in shown):
+                yield self._leave_out(start, end, kind, around, "attachments left out")
+                return
+            yield from self._read_headers(headers)
+            yield from (block for block in shown if block is not None)
+
+    def _read_headers(self, headers: Sequence[re.Match[bytes]]) -> Iterator[_Block]:
+        for match in headers:
+            name = match[1].decode("ascii")
+            if SEALS.fullmatch(name.lower()):
+                self.tally.treated["signatures left out"] += 1
+                yield _Block(*match.span())
+                continue
+            value = match[2]
+            if name.lower() == "content-type" and value[:16].lower() == b"multipart/signed":
+                # Its signature is left out.
+                kept = re.sub(rb";\s*(?:protocol|micalg)\s*=\s*(?:\"[^\"]*\"|[^;\s]*)", b"", value, flags=re.IGNORECASE)
+                yield _Block(*match.span(2), fixed=b"multipart/mixed" + kept[16:])
+            elif draft := read_header(name, value, self.newline.decode()):
+                yield _Block(*match.span(2), draft, f"\n{name}: ")
+
+    def _leave_out(self, start: int, end: int, kind: str, around: str, what: str) -> _Block:
+        self.tally.treated[what] += 1
+        return _Block(start, end, fixed=self._write_note(kind, around))
+
+    def _write_note(self, kind: str, around: str) -> bytes:
+        """Return a part that stands for one that is left out. Readers show the last of several alternatives."""
+        n, plain = self.newline, mask_unusual_name(kind).encode("ascii")
+        if around == "multipart/alternative":
+            return b"Content-Type: " + (plain if b"(" not in plain else b"application/octet-stream") + n + n
+        return b"Content-Type: text/plain; charset=us-ascii" + n + n + b"[Left out: an attachment of type " + plain + b"]" + n
+
+    def _read_content(
+        self, start: int, end: int, head: email.message.Message, kind: str, depth: int
+    ) -> Iterator[_Block | None]:
+        """Yield the blocks of a body; None: it has to be left out."""
+        coding = str(head.get("Content-Transfer-Encoding", "")).strip().strip("\"'").lower()
+        coded = coding in _CODINGS
+        if kind.startswith("multipart/") and head.get_boundary():
+            yield from self._read_multipart(start, end, head, kind, depth)
+        elif kind in ("message/rfc822", "message/global", "message/external-body") and not coded:
+            yield from self.read_entity(start, end, depth + 1, kind)
+        elif self.data[start:end].strip():
+            format = _find_format(head, kind)
+            is_text = kind.startswith(("text/", "multipart/")) or kind in _TEXTS
+            if format is not None and not (is_text and format.name in ("txt", "html")):
+                yield self._read_attachment(start, end, head, format, coding)
+            elif is_text:
+                yield self._read_text(start, end, head, kind, coding)
+            else:
+                yield self._keep_picture(start, end, kind, coding)
+
+    def _read_multipart(
+        self, start: int, end: int, head: email.message.Message, kind: str, depth: int
+    ) -> Iterator[_Block]:
+        data = self.data
+        dashed = b"--" + re.escape(str(head.get_boundary()).encode("utf-8", "surrogateescape"))
+        mark = re.compile(rb"(?:\A|(?<=\n))" + dashed + rb"(--)?[ \t]*(?:\r?\n|\Z)")
+        position = start
+        inside = False
+        for match in mark.finditer(data, start, end):
+            if match.start() < position:
+                continue
+            stop = match.start()
+            if inside:
+                # The line end before a boundary belongs to the boundary.
+                stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
+                yield from self.read_entity(position, max(position, stop), depth + 1, kind)
+            elif data[position:stop].strip():
+                yield self._read_text_outside_parts(position, stop)
+            position = match.end()
+            inside = match[1] is None
+            if not inside:
+                break
+        if inside:
+            yield from self.read_entity(position, end, depth + 1, kind)
+        elif data[position:end].strip():
+            yield self._read_text_outside_parts(position, end)
+
+    def _read_text_outside_parts(self, start: int, end: int) -> _Block:
+        text, encoding = decode_text(self.data[start:end], "")
+        return _Block(start, end, Draft(to_document([Segment(0, len(text), text)]), lambda new: encoding.encode(new[0])))
+
+    def _decode(self, start: int, end: int, coding: str) -> bytes:
+        raw = self.data[start:end]
+        try:
+            return _CODINGS[coding][0](raw) if coding in _CODINGS else raw
+        except binascii.Error:
+            raise DataError("a body is damaged: it cannot be decoded") from None
+
+    def _encode(self, data: bytes, start: int, end: int, coding: str) -> bytes:
+        if coding not in _CODINGS:
+            return data
+        raw = self.data[start:end]
+        return _CODINGS[coding][1](data, self.newline).rstrip() + raw[len(raw.rstrip()) :]
+
+    def _read_text(self, start: int, end: int, head: email.message.Message, kind: str, coding: str) -> _Block:
+        decoded = self._decode(start, end, coding)
+        text, encoding = decode_text(decoded, head.get_content_charset() or "")
+        if coding not in _CODINGS and decoded.isascii():
+            encoding = replace(encoding, is_ascii=True)
+        if kind in _HTML:
+            segments = markup.find_html_segments(text)
+            encoding = replace(encoding, is_markup=True)
+        else:
+            role = TECHNICAL if kind.startswith("message/") else PROSE
+            segments = [Segment(0, len(text), text, role=role)]
+
+        def write_text(parts: tuple[str, ...]) -> bytes:
+            new = splice_segments(text, segments, parts if segments else ())
+            return self._encode(encoding.encode(new), start, end, coding)
+
+        return _Block(start, end, Draft(to_document(segments), write_text), "\n\n")
+
+    def _read_attachment(
+        self, start: int, end: int, head: email.message.Message, format: Format, coding: str
+    ) -> _Block | None:
+        """Return an attachment treated by its format; None where it cannot be read."""
+        data = self._decode(start, end, coding)
+        charset = head.get_content_charset() or ""
+        encoding: Encoding | None = None
+        if charset and not data.startswith(b"PK"):
+            text, encoding = decode_text(data, charset)
+            data = text.encode("utf-8")
+        try:
+            draft = parse_embedded_file(data, format, self.job, self.tally)
+        except (DataError, MissingExtra):
+            return None
+
+        def write_attachment(parts: tuple[str, ...]) -> bytes:
+            new = draft.render(parts)
+            new = new if encoding is None else encoding.encode(new.decode("utf-8"))
+            return self._encode(new, start, end, coding)
+
+        return _Block(start, end, Draft(draft.document, write_attachment), "\n\n")
+
+    def _keep_picture(self, start: int, end: int, kind: str, coding: str) -> _Block | None:
+        """Return a picture without its metadata; None where the policy keeps none, or it is of another kind."""
+        if not kind.startswith("image/") or self.job.policy.images != "keep":
+            return None
+        picture = strip_picture_metadata(self._decode(start, end, coding))
+        if picture is None:
+            return None
+        self.tally.treated["pictures kept"] += 1
+        return _Block(start, end, fixed=self._encode(picture, start, end, coding))
+
+
+def _find_format(head: email.message.Message, kind: str) -> Format | None:
+    """Return the format of an attachment, by the suffix of its name or by its type; None: text, or unknown."""
+    name = head.get_filename() or ""
+    try:
+        return format_of(PurePath(name.replace("\\", "/")).name or "none", None if name else _TYPES.get(kind))[0]
+    except DataError:
+        pass
+    if kind in _TYPES:
+        return format_of(f"x.{_TYPES[kind]}")[0]
+    return None
 
 
 def _parse_mail(chunk: Chunk, job: Job) -> ParsedChunk:
-    data = chunk.data
-    blocks = list(_read_mime_entity(data, 0, len(data), 0))
-    pieces = [(segment, block.names) for block in blocks for segment in block.segments]
-    document = to_document([segment for segment, _ in pieces])
-    turns = [
-        Turn(end, end, (start + a, start + b))
-        for (start, end), (_, names) in zip(document.parts, pieces, strict=bool(pieces))
-        for a, b in names
-    ]
-    document = replace(document, turns=tuple(turns))
+    tally = Tally()
+    return ParsedChunk([read_mail(chunk.data, job, tally)], tally=tally)
 
-    def render_mail(new: tuple[str, ...]) -> bytes:
+
+def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
+    """Return a mail as one draft; what is left out is counted in ``tally``.
+
+    Raises:
+        DataError: it is not a mail, or encrypted.
+    """
+    newline = b"\r\n" if re.match(rb"[^\n]*\r\n", data) else b"\n"
+    reader = _Reader(data, job, tally, newline)
+    blocks = list(reader.read_entity(0, len(data)))
+    drafts = [(block.draft.document, block.before) for block in blocks if block.draft is not None]
+    document = join_documents([d for d, _ in drafts], [before for _, before in drafts])
+
+    def write_mail(new: tuple[str, ...]) -> bytes:
         out: list[bytes] = []
         position = 0
         upcoming = iter(new)
         for block in blocks:
-            mine = list(islice(upcoming, len(block.segments)))
-            if all(part == s.text for part, s in zip(mine, block.segments, strict=True)):
-                continue
-            out += (data[position : block.start], block.write(splice_segments(block.text, block.segments, mine)))
+            written = block.fixed
+            if block.draft is not None:
+                mine = tuple(islice(upcoming, count_parts(block.draft.document)))
+                if mine == block.draft.document.part_texts():
+                    continue
+                written = block.draft.render(mine)
+            out += (data[position : block.start], written)
             position = block.end
         return b"".join((*out, data[position:]))
 
-    return ParsedChunk([Draft(document, render_mail)])
+    return Draft(document, write_mail)
 
 
-def _read_mime_entity(data: bytes, start: int, end: int, depth: int) -> Iterator[_TextBlock]:
-    if depth > MAX_DEPTH:
-        raise RefusedContent(f"parts are nested more than {MAX_DEPTH} deep")
-    position = start
-    if envelope := re.match(rb"From [^\r\n]*\r?\n", data[start : start + 1000]):
-        # The line in front of each mail in a mailbox file.
-        position += envelope.end()
-        yield from _read_text_outside_parts(data, start, position)
-    first = position
-    while (match := _HEADER.match(data, position, end)) and match.end() > position:
-        yield from _read_header(data, match)
-        position = match.end()
-    blank = _BLANK.match(data, position, end)
-    if blank is None and position < end:
-        raise DataError("not a mail: a line in the header block is not a header")
-    head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:position])
-    body = blank.end() if blank else end
-    kind = head.get_content_type()
-    if kind.startswith("multipart/"):
-        yield from _read_multipart(data, body, end, head, depth)
-    elif kind == "message/rfc822":
-        yield from _read_mime_entity(data, body, end, depth + 1)
-    elif kind.startswith("text/") or kind in ("message/delivery-status", "application/json", "application/xml"):
-        yield from _read_body(data, body, end, head, kind)
-    elif data[body:end].strip():
-        raise RefusedContent(f"an attachment of type {mask_unusual_name(kind)} cannot be treated yet")
+def _read_mailbox_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+    stream.seek(start)
+    return make_chunks(cut_stream(stream, Encoding("utf-8"), size, _find_last_mail), (), start)
 
 
-def _read_header(data: bytes, match: re.Match[bytes]) -> Iterator[_TextBlock]:
-    name = match[1].decode("ascii").lower()
-    start, end = match.span(2)
-    if name in _PLAIN_HEADERS or start == end:
-        return
-    raw = re.sub(rb"\r?\n(?=[ \t])", b"", data[start:end])
-    message = f"the header {mask_unusual_name(match[1].decode('ascii'))} cannot be decoded"
-    with hide_foreign_errors(message, UnicodeDecodeError, LookupError, HeaderParseError, binascii.Error):
-        text = raw.decode("utf-8")
-        if "=?" in text:
-            text = str(email.header.make_header(email.header.decode_header(text)))
-    gap = f"\n{match[1].decode('ascii')}: "
-    pieces: tuple[Segment, ...] = (Segment(0, len(text), text, before=gap),)
-    if name in ("content-type", "content-disposition"):
-        # Only parameters such as file names contain text; the type and the boundary must stay.
-        parameters = re.finditer(r'(?:file)?name\*?\d*\*?\s*=\s*("?)([^";]*)\1', text, re.IGNORECASE)
-        pieces = tuple(Segment(*m.span(2), m[2], before=gap) for m in parameters if m[2])
-    names = tuple(m.span(m.lastindex or 0) for m in _NAME.finditer(text)) if name in _ADDRESSES else ()
-    if pieces:
-        yield _TextBlock(start, end, text, pieces, _encode_header, names)
+def _find_last_mail(text: str, at_end: bool) -> int:
+    return len(text) if at_end else max((match.end() for match in _NEXT_MAIL.finditer(text)), default=0)
 
 
-def _encode_header(text: str) -> bytes:
-    if text.isascii():
-        return text.encode("ascii")
-    return email.header.Header(text, "utf-8").encode().encode("ascii")
-
-
-def _read_multipart(data: bytes, start: int, end: int, head: email.message.Message, depth: int) -> Iterator[_TextBlock]:
-    boundary = head.get_boundary()
-    if not boundary:
-        raise DataError("a multipart without boundary")
-    dashed = b"--" + re.escape(boundary.encode("utf-8", "surrogateescape"))
-    mark = re.compile(rb"(?:\A|(?<=\n))" + dashed + rb"(--)?[ \t]*(?:\r?\n|\Z)")
-    position = start
-    inside = False
-    for match in mark.finditer(data, start, end):
-        if match.start() < position:
+def _parse_mailbox(chunk: Chunk, job: Job) -> ParsedChunk:
+    text = chunk.data.decode("latin-1")
+    borders = [0, *(match.end() for match in _NEXT_MAIL.finditer(text)), len(text)]
+    tally = Tally()
+    pieces: list[Piece] = []
+    for number, (a, b) in enumerate(zip(borders, borders[1:], strict=False), 1):
+        if a == b:
             continue
-        stop = match.start()
-        if inside:
-            # The line end before a boundary belongs to the boundary.
-            stop -= 2 if data[stop - 2 : stop] == b"\r\n" else 1
-            yield from _read_mime_entity(data, position, max(position, stop), depth + 1)
-        elif data[position:stop].strip():
-            yield from _read_text_outside_parts(data, position, stop)
-        position = match.end()
-        inside = match[1] is None
-        if not inside:
-            break
-    if inside:
-        yield from _read_mime_entity(data, position, end, depth + 1)
-    elif data[position:end].strip():
-        yield from _read_text_outside_parts(data, position, end)
-
-
-def _read_text_outside_parts(data: bytes, start: int, end: int) -> Iterator[_TextBlock]:
-    with hide_foreign_errors("text between the parts is not UTF-8", UnicodeDecodeError):
-        text = data[start:end].decode("utf-8")
-    yield _TextBlock(start, end, text, (Segment(0, len(text), text),), str.encode)
-
-
-def _read_body(data: bytes, start: int, end: int, head: email.message.Message, kind: str) -> Iterator[_TextBlock]:
-    raw = data[start:end]
-    coding = str(head.get("Content-Transfer-Encoding", "7bit")).strip().lower()
-    charset = (head.get_content_charset() or "utf-8").lower()
-    if charset in ("us-ascii", "ascii"):
-        charset = "utf-8"
-    newline = b"\r\n" if b"\r\n" in raw else b"\n"
-    if coding not in _DECODERS:
-        raise RefusedContent(f"the transfer encoding {mask_unusual_name(coding)} is not read")
-    message = f"a body of type {mask_unusual_name(kind)} cannot be decoded as {mask_unusual_name(charset)}"
-    with hide_foreign_errors(message, LookupError, UnicodeDecodeError, binascii.Error):
-        text = _DECODERS[coding](raw).decode(charset)
-    if not text.strip():
-        return
-
-    def encode_body(new: str) -> bytes:
-        message = f"a replacement cannot be written in the body's character set {mask_unusual_name(charset)}"
-        with hide_foreign_errors(message, UnicodeEncodeError):
-            out = new.encode(charset)
-        if coding == "base64":
-            return base64.encodebytes(out).rstrip().replace(b"\n", newline) + raw[len(raw.rstrip()) :]
-        if coding == "quoted-printable":
-            return binascii.b2a_qp(out, istext=True)
-        return out
-
-    if kind in ("text/html", "application/xml", "text/xml"):
-        pieces = tuple(markup.find_html_segments(text))
-    else:
-        pieces = (Segment(0, len(text), text),)
-    yield _TextBlock(start, end, text, pieces, encode_body)
+        try:
+            pieces.append(replace(read_mail(chunk.data[a:b], job, tally), line=number))
+        except DataError as error:
+            pieces.append(Failure("", number, str(error)))
+    return ParsedChunk(pieces, len(pieces), tally)
 
 
 EML = Format("eml", _parse_mail)
+MBOX = Format("mbox", _parse_mailbox, _read_mailbox_chunks, many=True, unit="mail")

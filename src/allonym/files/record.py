@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_records
 from allonym.batch import Failure as Failure
-from allonym.document import KEPT, Document, Reach, splice_text
+from allonym.document import KEPT, Document, Reach, merge_intervals, splice_text
 from allonym.errors import DataError
 from allonym.plan import Anonymized, measure_reader_score
 from allonym.policy import Policy
@@ -101,6 +101,7 @@ class Tally:
     treated: Counter[str] = field(default_factory=Counter)
     left: Counter[str] = field(default_factory=Counter)
     reader: Counter[str] = field(default_factory=Counter)
+    encodings: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
@@ -169,7 +170,6 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
     vault = Corpus(job.key) if parsed.shared and job.vault is None else job.vault
     outcomes = iter(run_records(documents, job.policy, job.key, vault=vault, scope=job.scope, findings=findings))
     tally = Tally()
-    tally.add(parsed.tally)
     failures: list[Failure] = []
     plans: list[tuple[str, int, str]] = []
     written: list[bytes | None] = []
@@ -202,6 +202,7 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
+    tally.add(parsed.tally)  # last, since what is left out while writing counts too
     return AnonymizedChunk(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
 
 
@@ -242,6 +243,26 @@ def render_and_verify_draft(
 def count_common_prefix(first: str, second: str) -> int:
     """Return the length of the common beginning of two texts."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def list_changed_words(document: Document, parts: Sequence[str]) -> list[tuple[int, int, str]]:
+    """Return the half-open offsets of the words of a document that differ in its new parts, as edits to nothing."""
+    text = document.text
+    out: list[tuple[int, int]] = []
+    for (start, end), part in zip(document.parts or ((0, len(text)),), parts, strict=True):
+        old = text[start:end]
+        if old == part:
+            continue
+        same = count_common_prefix(old, part)
+        after = count_common_prefix(old[same:][::-1], part[same:][::-1])
+        a, b = start + same, end - after
+        while a > 0 and text[a - 1].isalnum():
+            a -= 1
+        while b < len(text) and text[b].isalnum():
+            b += 1
+        if a < b:
+            out.append((a, b))
+    return [(a, b, "") for a, b in merge_intervals(out)]
 
 
 def join_new_parts(document: Document, parts: Sequence[str]) -> str:

@@ -7,11 +7,11 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
-from allonym.document import Document, merge_intervals
+from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.output import ChunkOutput, PartFile
-from allonym.files.record import Draft, Failure, Job, count_common_prefix, render_and_verify_draft
+from allonym.files.record import Draft, Failure, Job, list_changed_words, render_and_verify_draft
 from allonym.files.tasks import parse_all_chunks
 from allonym.policy import Policy
 
@@ -101,25 +101,4 @@ def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item) -> 
         return None
     if len(parts) != (part_count := len(document.parts) or 1):
         raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-    edits = ((a, b, "") for a, b in _find_changed_word_offsets(document, parts))
-    return render_and_verify_draft(draft, parts, edits)
-
-
-def _find_changed_word_offsets(document: Document, parts: Sequence[str]) -> list[tuple[int, int]]:
-    """Return the half-open offsets of the changed words of a document."""
-    text = document.text
-    out: list[tuple[int, int]] = []
-    for (start, end), part in zip(document.parts or ((0, len(text)),), parts, strict=True):
-        old = text[start:end]
-        if old == part:
-            continue
-        same = count_common_prefix(old, part)
-        after = count_common_prefix(old[same:][::-1], part[same:][::-1])
-        a, b = start + same, end - after
-        while a > 0 and text[a - 1].isalnum():
-            a -= 1
-        while b < len(text) and text[b].isalnum():
-            b += 1
-        if a < b:
-            out.append((a, b))
-    return merge_intervals(out)
+    return render_and_verify_draft(draft, parts, list_changed_words(document, parts))

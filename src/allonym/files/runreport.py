@@ -34,6 +34,7 @@ class RunReport(Serialisable):
         reader: sums over the documents of what disturbs a reader, see :class:`~allonym.plan.ReaderScore`.
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
+        encodings: files that are not in UTF-8, by their encoding, which is kept.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
@@ -57,6 +58,7 @@ class RunReport(Serialisable):
     offline: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
     exceptions: int = 0
+    encodings: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -97,6 +99,9 @@ class RunReport(Serialisable):
         for title, names in (("fields treated", fields), ("fields left unchanged", [*self.left])):
             if names:
                 lines.append(f"{title}: {', '.join(names)}")
+        if self.encodings:
+            listed = ", ".join(f"{name} ({_format_count(n, 'file')})" for name, n in self.encodings.items())
+            lines.append(f"encodings kept: {listed}; letters that they lack are written as the nearest ones")
         if self.exceptions:
             lines.append(
                 f"columns left unchanged: {_format_count(self.exceptions, 'cell')} covered, with an identifier"

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from allonym.detection.turns import find_turns
 from allonym.document import PROSE, Document, Turn, splice_text
-from allonym.files.encoding import decode_file
+from allonym.files.encoding import count_encoding, decode_file
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk
 
 
@@ -69,4 +69,4 @@ def parse_segments(
     def render_segments(parts: tuple[str, ...]) -> bytes:
         return encoding.encode_file(splice_segments(text, segments, parts if segments else ()))
 
-    return ParsedChunk([Draft(document, render_segments)])
+    return ParsedChunk([Draft(document, render_segments)], tally=count_encoding(encoding))

@@ -17,7 +17,7 @@ from allonym.batch import join_fields
 from allonym.document import KEPT, PROSE, Document
 from allonym.errors import DataError, UnknownNameError
 from allonym.files.columns import SAMPLE_BYTES, SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
-from allonym.files.encoding import Encoding, cut_stream, detect_encoding, make_chunks
+from allonym.files.encoding import Encoding, count_encoding, cut_stream, detect_encoding, make_chunks
 from allonym.files.fields import collect_metadata, find_record_id, is_record_id
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 
@@ -115,7 +115,7 @@ def _read_head(beginning: bytes, job: Job, delimiter: str) -> _Head:
     """Read the encoding, the header and the columns of a table from its beginning."""
     from allonym.pipeline import detect
 
-    encoding = detect_encoding(beginning[:4])
+    encoding = detect_encoding(beginning)
     text = beginning[len(encoding.mark) :].decode(encoding.codec, "replace")
     bodies: list[str] = []
     pattern: re.Pattern[str] | None = None
@@ -172,7 +172,7 @@ def _find_header_row(rows: Sequence[Sequence[str]], width: int) -> int:
 def _measure_rows(beginning: bytes, encoding: Encoding, delimiter: str, count: int) -> int:
     """Return the number of bytes of the first rows, with the mark before them."""
     body = beginning[len(encoding.mark) :]
-    is_narrow = encoding.codec == "utf-8"
+    is_narrow = encoding.has_ascii_borders
     text = body.decode("latin-1") if is_narrow else body.decode(encoding.codec, "replace")
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
     position = 0
@@ -228,7 +228,7 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
         text = data.decode(encoding.codec, "surrogateescape")  # only the rows with such bytes are left out, see below
     is_heading = chunk.first and head.size > 0
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
-    tally = Tally()
+    tally = count_encoding(encoding) if chunk.first else Tally()
     position = 0
     number = 0
     while position < len(text):

@@ -14,7 +14,7 @@ from functools import partial
 
 from allonym.detection.turns import add_turns
 from allonym.document import Document
-from allonym.files.encoding import decode_file
+from allonym.files.encoding import count_encoding, decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
 
@@ -31,7 +31,8 @@ def read_transcript(text: str, id: str = "") -> Document:
 
 def _parse_text(chunk: Chunk, job: Job) -> ParsedChunk:
     text, encoding = decode_file(chunk.data)
-    return ParsedChunk([Draft(read_transcript(text), lambda parts: encoding.encode_file(parts[0]))])
+    draft = Draft(read_transcript(text), lambda parts: encoding.encode_file(parts[0]))
+    return ParsedChunk([draft], tally=count_encoding(encoding))
 
 
 TEXT = Format("txt", _parse_text)
