@@ -36,9 +36,9 @@ def join_documents(documents: Sequence[Document], before: Iterable[str]) -> Docu
     for document, separator in zip(documents, before, strict=True):
         lead = separator if texts else ""
         start += len(lead)
-        own = document.parts or ((0, len(document.text)),)
-        parts += ((a + start, b + start) for a, b in own)
-        roles += document.roles or [PROSE] * len(own)
+        intervals = document.parts or ((0, len(document.text)),)
+        parts += ((a + start, b + start) for a, b in intervals)
+        roles += document.roles or [PROSE] * len(intervals)
         for turn in document.turns:
             speaker = turn.speaker and (turn.speaker[0] + start, turn.speaker[1] + start)
             turns.append(Turn(turn.start + start, turn.end + start, speaker))
@@ -61,8 +61,9 @@ def parse_embedded_file(data: bytes, kind: Format, job: Job, tally: Tally) -> Dr
         DataError: it cannot be read as a whole, or has content that cannot be treated.
     """
     job = replace(job, fields=())
-    whole = [Chunk(data, end=len(data))]
-    chunks = whole if kind.chunks is None else kind.chunks(io.BytesIO(data), job, max(len(data), 1), 0)
+    chunks: Iterable[Chunk] = [Chunk(data, end=len(data))]
+    if kind.chunks is not None:
+        chunks = kind.chunks(io.BytesIO(data), job, max(len(data), 1), 0)
     parsed = [kind.parse(chunk, job) for chunk in chunks]
     pieces = [piece for chunk in parsed for piece in chunk.pieces]
     for piece in pieces:

@@ -51,11 +51,13 @@ _CONTROLS = re.compile(rb"[\x80-\x9f]")
 _DECLARED = re.compile(rb"""(?i)(?:<meta[^>]+charset\s*=\s*["']?|<\?xml[^>]+encoding\s*=\s*["'])([a-z0-9_.:-]{2,40})""")
 _NEAREST = {
     **dict(zip("łŁøØđĐıħŦŧ–—‘’‚“”„•", "lLoOdDihTt--'''\"\"\"*", strict=True)),
-    **{"€": "EUR", "ß": "ss", "…": "..."},
+    "€": "EUR",
+    "ß": "ss",
+    "…": "...",
 }
 _MAX_CHAOS = 0.1
 _LONGEST_RUN = 3
-_USUAL_SIGNS = "’‘“”„–—…•«»¿¡€£°©®§\u00a0\u00ad"
+_USUAL_SIGNS = "’‘“”„–—…•«»¿¡€£°©®§"
 
 
 def _write_nearest(error: UnicodeError) -> tuple[str, int]:
@@ -119,14 +121,14 @@ class Encoding:
 
 
 def detect_encoding(sample: bytes, declared: str = "") -> Encoding:
-    """Return the encoding of a file or of another text by its beginning.
+    """Return the encoding of a file or of another text by its beginning; UTF-8 where none fits.
 
     Args:
         sample: its first bytes, at most ``SAMPLE``.
         declared: the name of the encoding that its surroundings declare; a wrong one is ignored.
 
     Raises:
-        DataError: it is not text, or its encoding cannot be told.
+        DataError: it is not text.
     """
     for mark, codec in _MARKS:
         if sample.startswith(mark):
@@ -149,9 +151,7 @@ def detect_encoding(sample: bytes, declared: str = "") -> Encoding:
         return Encoding("cp1252" if has_controls else codec)
     if is_utf8 or _is_damaged_utf8(sample):
         return Encoding("utf-8")
-    if guess := _guess_codec(sample):
-        return Encoding(guess)
-    raise DataError("not valid UTF-8, and no other encoding fits; convert it to UTF-8")
+    return Encoding(_guess_codec(sample) or "utf-8")
 
 
 def _find_codec(name: str) -> str:
@@ -165,9 +165,9 @@ def _find_codec(name: str) -> str:
 
 
 def _can_decode(data: bytes, codec: str) -> bool:
-    """Tell whether bytes are in an encoding; their last letter may be cut off."""
+    """Tell whether a sample is in an encoding; the last letter of a longer file may be cut off."""
     try:
-        codecs.getincrementaldecoder(codec)().decode(data)
+        codecs.getincrementaldecoder(codec)().decode(data, len(data) < SAMPLE)
     except (UnicodeDecodeError, LookupError):
         return False
     return True
@@ -189,9 +189,11 @@ def _guess_codec(sample: bytes) -> str:
     if sum(len(run) for run in high if len(run) > _LONGEST_RUN) * 4 < sum(map(len, high)):
         scores = {codec: _score_letters(sample[: 1 << 16].decode(codec, "replace")) for codec in _EUROPEAN}
         best = max(_EUROPEAN, key=lambda codec: scores[codec])
-        if scores[best] >= 0:
+        if scores[best] > 0 or (scores[best] == 0 and best == "cp1252"):
             return best
-    if all(0xE0 <= byte <= 0xFA for byte in b"".join(high)) and len(high) > 1:
+    if not any(len(run) > _LONGEST_RUN for run in high):
+        return ""
+    if all(0xE0 <= byte <= 0xFA for byte in b"".join(high)):
         return "cp1255"  # Hebrew; Cyrillic has capitals
     from charset_normalizer import from_bytes
 
@@ -215,10 +217,10 @@ def _score_letters(text: str) -> int:
             score -= 5
         elif sign in _USUAL_SIGNS:
             score += 1 if not inside or sign in "’‘–—" else -2
-        else:
+        elif sign not in "\u00a0\u00ad":
             score -= 2 if before.isalpha() or after.isalpha() else 1
-    known = max(sum(letters[letter] for letter in alphabet) for alphabet in _ALPHABETS)
-    return score + 2 * known - letters.total()
+    usual = max(sum(letters[letter] for letter in alphabet) for alphabet in _ALPHABETS)
+    return score + 2 * usual - letters.total()
 
 
 def count_encoding(encoding: Encoding) -> Tally:

@@ -18,7 +18,15 @@ from allonym.document import KEPT, PROSE, TECHNICAL, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
-from allonym.files.encoding import SAMPLE, Encoding, count_encoding, cut_stream, decode_file, detect_encoding, make_chunks
+from allonym.files.encoding import (
+    SAMPLE,
+    Encoding,
+    count_encoding,
+    cut_stream,
+    decode_file,
+    detect_encoding,
+    make_chunks,
+)
 from allonym.files.fields import (
     FieldKeys,
     collect_metadata,
@@ -29,7 +37,18 @@ from allonym.files.fields import (
     is_record_id,
 )
 from allonym.files.jsontext import Token
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning, read_within_limit
+from allonym.files.record import (
+    Chunk,
+    Draft,
+    Failure,
+    Format,
+    Job,
+    ParsedChunk,
+    Piece,
+    Tally,
+    read_beginning,
+    read_within_limit,
+)
 from allonym.files.segments import Segment, splice_segments
 
 TURN_LISTS = frozenset(("turns", "messages", "utterances", "dialogue", "dialog", "conversation", "transcript"))

@@ -16,7 +16,7 @@ import email.policy
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import PurePath
 from typing import BinaryIO
 
@@ -99,6 +99,7 @@ class _Block:
     draft: Draft | None = None
     before: str = "\n"
     fixed: bytes = field(default=b"", repr=False)
+    is_attachment: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +140,23 @@ class _Reader:
         elif _SIGNATURES.fullmatch(kind):
             yield self._leave_out(start, end, kind, around, "signatures left out")
         else:
-            shown = list(self._read_content(body, end, head, kind, depth))
-            if any(block is None for block in shown):
+            content = list(self._read_content(body, end, head, kind, depth))
+            shown = [block for block in content if block is not None]
+            if len(shown) < len(content):
                 yield self._leave_out(start, end, kind, around, "attachments left out")
-                return
-            yield from self._read_headers(headers)
-            yield from (block for block in shown if block is not None)
+            elif any(block.is_attachment for block in shown):
+                draft = _join_blocks(self.data, start, end, [*self._read_headers(headers), *shown])
+
+                def write_attachment(parts: tuple[str, ...]) -> bytes:
+                    try:
+                        return draft.render(parts)
+                    except DataError:
+                        return self._leave_out(start, end, kind, around, "attachments left out").fixed
+
+                yield _Block(start, end, Draft(draft.document, write_attachment))
+            else:
+                yield from self._read_headers(headers)
+                yield from shown
 
     def _read_headers(self, headers: Sequence[re.Match[bytes]]) -> Iterator[_Block]:
         for match in headers:
@@ -156,8 +168,10 @@ class _Reader:
             value = match[2]
             if name.lower() == "content-type" and value[:16].lower() == b"multipart/signed":
                 # Its signature is left out.
-                kept = re.sub(rb";\s*(?:protocol|micalg)\s*=\s*(?:\"[^\"]*\"|[^;\s]*)", b"", value, flags=re.IGNORECASE)
-                yield _Block(*match.span(2), fixed=b"multipart/mixed" + kept[16:])
+                parameters = re.sub(
+                    rb";\s*(?:protocol|micalg)\s*=\s*(?:\"[^\"]*\"|[^;\s]*)", b"", value, flags=re.IGNORECASE
+                )
+                yield _Block(*match.span(2), fixed=b"multipart/mixed" + parameters[16:])
             elif draft := read_header(name, value, self.newline.decode()):
                 yield _Block(*match.span(2), draft, f"\n{name}: ")
 
@@ -170,7 +184,8 @@ class _Reader:
         n, plain = self.newline, mask_unusual_name(kind).encode("ascii")
         if around == "multipart/alternative":
             return b"Content-Type: " + (plain if b"(" not in plain else b"application/octet-stream") + n + n
-        return b"Content-Type: text/plain; charset=us-ascii" + n + n + b"[Left out: an attachment of type " + plain + b"]" + n
+        note = b"[Left out: an attachment of type " + plain + b"]"
+        return b"Content-Type: text/plain; charset=us-ascii" + n + n + note + n
 
     def _read_content(
         self, start: int, end: int, head: email.message.Message, kind: str, depth: int
@@ -221,7 +236,8 @@ class _Reader:
 
     def _read_text_outside_parts(self, start: int, end: int) -> _Block:
         text, encoding = decode_text(self.data[start:end], "")
-        return _Block(start, end, Draft(to_document([Segment(0, len(text), text)]), lambda new: encoding.encode(new[0])))
+        document = to_document([Segment(0, len(text), text)])
+        return _Block(start, end, Draft(document, lambda new: encoding.encode(new[0])))
 
     def _decode(self, start: int, end: int, coding: str) -> bytes:
         raw = self.data[start:end]
@@ -274,7 +290,7 @@ class _Reader:
             new = new if encoding is None else encoding.encode(new.decode("utf-8"))
             return self._encode(new, start, end, coding)
 
-        return _Block(start, end, Draft(draft.document, write_attachment), "\n\n")
+        return _Block(start, end, Draft(draft.document, write_attachment), "\n\n", is_attachment=True)
 
     def _keep_picture(self, start: int, end: int, kind: str, coding: str) -> _Block | None:
         """Return a picture without its metadata; None where the policy keeps none, or it is of another kind."""
@@ -312,13 +328,17 @@ def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
     """
     newline = b"\r\n" if re.match(rb"[^\n]*\r\n", data) else b"\n"
     reader = _Reader(data, job, tally, newline)
-    blocks = list(reader.read_entity(0, len(data)))
+    return _join_blocks(data, 0, len(data), list(reader.read_entity(0, len(data))))
+
+
+def _join_blocks(data: bytes, start: int, end: int, blocks: Sequence[_Block]) -> Draft:
+    """Return the draft of a stretch of the mail's bytes, which holds the blocks."""
     drafts = [(block.draft.document, block.before) for block in blocks if block.draft is not None]
     document = join_documents([d for d, _ in drafts], [before for _, before in drafts])
 
-    def write_mail(new: tuple[str, ...]) -> bytes:
+    def write_blocks(new: tuple[str, ...]) -> bytes:
         out: list[bytes] = []
-        position = 0
+        position = start
         upcoming = iter(new)
         for block in blocks:
             written = block.fixed
@@ -329,9 +349,9 @@ def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
                 written = block.draft.render(mine)
             out += (data[position : block.start], written)
             position = block.end
-        return b"".join((*out, data[position:]))
+        return b"".join((*out, data[position:end]))
 
-    return Draft(document, write_mail)
+    return Draft(document, write_blocks)
 
 
 def _read_mailbox_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
@@ -348,7 +368,7 @@ def _parse_mailbox(chunk: Chunk, job: Job) -> ParsedChunk:
     borders = [0, *(match.end() for match in _NEXT_MAIL.finditer(text)), len(text)]
     tally = Tally()
     pieces: list[Piece] = []
-    for number, (a, b) in enumerate(zip(borders, borders[1:], strict=False), 1):
+    for number, (a, b) in enumerate(pairwise(borders), 1):
         if a == b:
             continue
         try:

@@ -31,6 +31,7 @@ _ADDRESSES = frozenset(
 )
 _IDS = frozenset("message-id in-reply-to references resent-message-id original-message-id content-id".split())
 _DATES = frozenset("date resent-date delivery-date expires reply-by deferred-delivery".split())
+_ROUTES = frozenset("received x-received received-spf authentication-results list-id".split())
 _PROSE = frozenset(
     "subject comments keywords organization organisation thread-topic content-description x-comment".split()
 )
@@ -48,6 +49,7 @@ _PARAMETERS = frozenset(
 _WORDS = re.compile(r"[^\W\d_][^\W\d_.'’]*(?:[ ,]+[^\W\d_][^\W\d_.'’-]*)+")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.|\([^()]*\))*\)|<[^<>]*>|[,;:]|[^\s,;:<>()"]+|[()"<>]')
 _ID = re.compile(r"<\s*([^<>]+?)\s*>")
+_HOST = re.compile(r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.@-])")
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _PLAIN_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+")
 _TAG = re.compile(rf"\[({_ATOM}(?:\.{_ATOM})*)\]")
@@ -73,11 +75,14 @@ def read_header(name: str, raw: bytes, newline: str) -> Draft | None:
     if lower in ("content-type", "content-disposition"):
         return _read_parameters(lower, value)
     if lower in _ADDRESSES:
+        value = value if "@" in value else _decode_words(value)
         segments = list(_find_addresses(value))
     elif lower in _IDS:
         segments = list(_find_ids(value, "" if lower == "content-id" else "GENERIC_ID"))
     elif lower in _DATES:
         segments = [_read_date(value)]
+    elif lower in _ROUTES:
+        segments = list(_find_hosts(value))
     else:
         text = _decode_words(value)
         role = PROSE if lower in _PROSE or _WORDS.fullmatch(text.strip()) else TECHNICAL
@@ -149,7 +154,7 @@ def _find_addresses(value: str) -> Iterator[Segment]:
         elif text in (",", ";", ":"):
             yield from _read_phrase(value, phrase)
             phrase = []
-        elif token and text not in "()<>\"":
+        elif token and text not in '()<>"':
             phrase.append(token)
 
 
@@ -217,6 +222,18 @@ def _find_ids(value: str, role: str) -> Iterator[Segment]:
             position = match.end()
 
 
+def _find_hosts(value: str) -> Iterator[Segment]:
+    """Yield the names of hosts, and the technical text between them."""
+    position = 0
+    for match in (*_HOST.finditer(value), None):
+        end = match.start() if match else len(value)
+        if position < end:
+            yield Segment(position, end, _decode_words(value[position:end]), _encode_words, "", role=TECHNICAL)
+        if match:
+            yield Segment(*match.span(), match[0], _encode_words, "", role="DOMAIN_NAME")
+            position = match.end()
+
+
 def _read_date(value: str) -> Segment:
     match = _DATED.fullmatch(value.strip())
     text = re.sub(r"\\(.)", r"\1", match[1]) if match else value
@@ -247,8 +264,9 @@ def _read_parameters(name: str, value: str) -> Draft | None:
         if key.lower() in _PARAMETERS or not text.strip():
             continue
         if key.lower() in ("name", "filename"):
-            # Names of files join words by signs.
-            segments.append(Segment(0, 0, re.sub(r"[_+-]+", " ", text[: _find_suffix(text)])))
+            # Names of files join words by signs, and often write them small.
+            words = re.sub(r"[_+-]+", " ", text[: _find_suffix(text)])
+            segments.append(Segment(0, 0, words.title() if words.islower() and "@" not in words else words))
         else:
             segments.append(Segment(0, 0, text, role=TECHNICAL))
         places.append(index)

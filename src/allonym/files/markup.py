@@ -141,4 +141,4 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
             yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value, role=role)
 
 
-HTML = Format("html", partial(parse_segments, find_segments=find_html_segments))
+HTML = Format("html", partial(parse_segments, find_segments=find_html_segments, is_markup=True))

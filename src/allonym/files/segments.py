@@ -57,10 +57,19 @@ def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[st
 
 
 def parse_segments(
-    chunk: Chunk, job: Job, find_segments: Callable[[str], Iterable[Segment]], *, transcript: bool = False
+    chunk: Chunk,
+    job: Job,
+    find_segments: Callable[[str], Iterable[Segment]],
+    *,
+    transcript: bool = False,
+    is_markup: bool = False,
 ) -> ParsedChunk:
-    """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too."""
+    """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too.
+
+    ``is_markup``: letters that its encoding lacks are written as references.
+    """
     text, encoding = decode_file(chunk.data)
+    encoding = replace(encoding, is_markup=is_markup)
     segments = list(find_segments(text))
     document = to_document(segments)
     if transcript and not document.turns:
