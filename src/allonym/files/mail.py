@@ -2,8 +2,8 @@
 
 Names and addresses in headers are identifiers as a whole, see :mod:`allonym.files.mailheaders`; technical headers are
 searched by rules, and for what was found elsewhere. Attachments are treated by their own format, also mails within
-mails. Pictures and files of unknown kinds are left out, with a note in their place, unless the policy keeps pictures;
-so are signatures, and attachments that cannot be treated. A mailbox is a file of many mails.
+mails. What cannot be treated is left out, with a note in its place: files of unknown kinds, pictures without OCR unless
+the policy keeps them, signatures. A mailbox is a file of many mails.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from itertools import islice, pairwise
 from pathlib import PurePath
 from typing import BinaryIO
 
+from allonym.batch import RECORD_ERRORS
 from allonym.document import PROSE, TECHNICAL
-from allonym.errors import DataError, MissingExtra, RefusedContent
+from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files import markup
 from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
 from allonym.files.encoding import Encoding, cut_stream, decode_text, make_chunks
@@ -48,6 +49,7 @@ _TYPES = {
 
 _HTML = frozenset(("text/html", "application/xhtml+xml", "application/xml", "text/xml", "text/x-amp-html"))
 _TEXTS = frozenset(("message/delivery-status", "message/disposition-notification", "application/xml"))
+_PICTURES = frozenset(("png", "jpg"))
 _SIGNATURES = re.compile(r"application/(?:x-)?(?:pkcs7|pgp)-signature")
 _ENCRYPTED = re.compile(r"application/(?:x-)?pkcs7-mime|multipart/encrypted")
 _ALPHABET = re.compile(rb"[^A-Za-z0-9+/=]+")
@@ -150,7 +152,7 @@ class _Reader:
                 def write_attachment(parts: tuple[str, ...]) -> bytes:
                     try:
                         return draft.render(parts)
-                    except DataError:
+                    except (AllonymError, *RECORD_ERRORS):
                         return self._leave_out(start, end, kind, around, "attachments left out").fixed
 
                 yield _Block(start, end, Draft(draft.document, write_attachment))
@@ -199,13 +201,16 @@ class _Reader:
             yield from self.read_entity(start, end, depth + 1, kind)
         elif self.data[start:end].strip():
             format = _find_format(head, kind)
+            is_picture = kind.startswith("image/") or (format is not None and format.name in _PICTURES)
             is_text = kind.startswith(("text/", "multipart/")) or kind in _TEXTS
-            if format is not None and not (is_text and format.name in ("txt", "html")):
+            if is_picture and self.job.policy.images == "keep":
+                yield self._keep_picture(start, end, coding)
+            elif format is not None and not (is_text and format.name in ("txt", "html")):
                 yield self._read_attachment(start, end, head, format, coding)
             elif is_text:
                 yield self._read_text(start, end, head, kind, coding)
             else:
-                yield self._keep_picture(start, end, kind, coding)
+                yield None
 
     def _read_multipart(
         self, start: int, end: int, head: email.message.Message, kind: str, depth: int
@@ -282,7 +287,9 @@ class _Reader:
             data = text.encode("utf-8")
         try:
             draft = parse_embedded_file(data, format, self.job, self.tally)
-        except (DataError, MissingExtra):
+        except UsageError:
+            raise
+        except (AllonymError, *RECORD_ERRORS):
             return None
 
         def write_attachment(parts: tuple[str, ...]) -> bytes:
@@ -292,10 +299,8 @@ class _Reader:
 
         return _Block(start, end, Draft(draft.document, write_attachment), "\n\n", is_attachment=True)
 
-    def _keep_picture(self, start: int, end: int, kind: str, coding: str) -> _Block | None:
-        """Return a picture without its metadata; None where the policy keeps none, or it is of another kind."""
-        if not kind.startswith("image/") or self.job.policy.images != "keep":
-            return None
+    def _keep_picture(self, start: int, end: int, coding: str) -> _Block | None:
+        """Return a picture without its metadata; None where it is of another kind than PNG and JPEG."""
         picture = strip_picture_metadata(self._decode(start, end, coding))
         if picture is None:
             return None
