@@ -85,6 +85,18 @@ class _CompiledRule:
         return scan.compile_pattern(build_words_pattern(self.rule.unless)) if self.rule.unless else None
 
 
+def _compile_rules(rules: Sequence[_CompiledRule]) -> scan.PatternSet:
+    try:
+        return scan.compile_patterns(tuple(compiled.rule.pattern for compiled in rules), _SET_MEMORY)
+    except re2.error:
+        for compiled in rules:
+            try:
+                scan.compile_pattern(compiled.rule.pattern)
+            except re2.error:
+                raise PolicyError(f"pattern {compiled.rule.name} is not valid RE2 syntax") from None
+        raise
+
+
 def build_words_pattern(words: Sequence[str]) -> str:
     """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending.
 
@@ -118,30 +130,25 @@ class Ruleset:
         can_count: Callable[[str, float], bool] | None = None,
     ) -> None:
         contexts: dict[tuple[str, ...], int] = {}
-        self._contexts = scan.PatternSet(memory=_SET_MEMORY)
-        sets: dict[int, scan.PatternSet] = {}
+        sets: dict[int, list[_CompiledRule]] = {}
         self._rules: list[_CompiledRule] = []
         for rule in rules:
             threshold = thresholds(rule.label)
             if max(rule.score, rule.context_score if rule.context else 0.0) < threshold:
                 continue
-            patterns = sets.setdefault(_SETS.get(rule.family, 0), scan.PatternSet(memory=_SET_MEMORY))
-            try:
-                patterns.add(rule.pattern, len(self._rules))
-            except re2.error:
-                raise PolicyError(f"pattern {rule.name} is not valid RE2 syntax") from None
-            if rule.context and rule.context not in contexts:
-                contexts[rule.context] = len(contexts)
-                self._contexts.add(build_words_pattern(rule.context), contexts[rule.context])
-            self._rules.append(_CompiledRule(rule, threshold, contexts.get(rule.context, -1)))
+            if rule.context:
+                contexts.setdefault(rule.context, len(contexts))
+            compiled = _CompiledRule(rule, threshold, contexts.get(rule.context, -1))
+            self._rules.append(compiled)
+            sets.setdefault(_SETS.get(rule.family, 0), []).append(compiled)
         self._can_count = can_count
         self._seeds = None
         if can_count is not None:
             self._seeds = _CompiledRule(compile_seeds(), 0.0, -1)
-            sets.setdefault(0, scan.PatternSet(memory=_SET_MEMORY)).add(self._seeds.rule.pattern, len(self._rules))
             self._rules.append(self._seeds)
-        self._sets = [pattern_set.compile() for pattern_set in sets.values()]
-        self._contexts.compile()
+            sets.setdefault(0, []).append(self._seeds)
+        self._sets = [(_compile_rules(members), members) for members in sets.values()]
+        self._contexts = scan.compile_patterns(tuple(map(build_words_pattern, contexts)), _SET_MEMORY)
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -176,7 +183,7 @@ class Ruleset:
 
     def _select_matching_rules(self, data: bytes | memoryview) -> list[_CompiledRule]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
-        present = [self._rules[i] for present in self._sets for i in present.find_matching_patterns(data)]
+        present = [rules[i] for patterns, rules in self._sets for i in patterns.find_matching_patterns(data)]
         if any(compiled.gated for compiled in present):
             near = set(self._contexts.find_matching_patterns(data))
             present = [compiled for compiled in present if not compiled.gated or compiled.context_index in near]

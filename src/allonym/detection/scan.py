@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from functools import cache
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, lru_cache
 
 import re2
 
@@ -27,47 +27,34 @@ def compile_pattern(pattern: str) -> re2._Regexp:
 
 
 class PatternSet:
-    """Patterns that are looked for together, in one pass. They are numbered from 0, or by the caller.
+    """Patterns that are looked for together, in one pass. They are numbered from 0.
 
     Args:
-        patterns: for texts of :func:`encode_text`; further ones are added until :meth:`compile`.
+        patterns: for texts of :func:`encode_text`; bad syntax raises ``re2.error``.
         memory: bytes that the set may take.
     """
 
-    def __init__(self, patterns: Iterable[str] = (), memory: int = 8 << 20) -> None:
+    def __init__(self, patterns: Sequence[str], memory: int = 8 << 20) -> None:
         self._set = re2.Set.SearchSet(_make_re2_options(max_mem=memory))
-        self._numbers: list[int] = []
-        for number, pattern in enumerate(patterns):
-            self.add(pattern, number)
-
-    def add(self, pattern: str, number: int) -> None:
-        """Add a pattern; bad syntax raises ``re2.error``."""
-        self._set.Add(pattern.encode("utf-8"))
-        self._numbers.append(number)
-
-    def compile(self) -> PatternSet:
-        """Make the set ready for use."""
         # The set answers "nothing" also where it ran out of memory. The empty pattern matches always, so that an
         # answer without it is known for a failure, and every pattern then counts as present.
-        self._set.Add(b"")
+        for pattern in (*patterns, ""):
+            self._set.Add(pattern.encode("utf-8"))
         self._set.Compile()
-        return self
+        self._numbers = range(len(patterns))
 
-    def find_matching_patterns(self, data: bytes | memoryview) -> list[int]:
+    def find_matching_patterns(self, data: bytes | memoryview) -> Sequence[int]:
         """The numbers of the patterns that match somewhere in ``data``; all numbers where the set ran out of memory."""
         matched = self._set.Match(data)
         if matched is None:
             return self._numbers
-        if len(matched) == 1:
-            return []
-        end = len(self._numbers)
-        return [self._numbers[i] for i in matched if i < end]
+        return [i for i in matched if i in self._numbers]
 
 
-@cache
-def compile_patterns(patterns: tuple[str, ...]) -> PatternSet:
-    """Compile patterns as one set, once per process."""
-    return PatternSet(patterns).compile()
+@lru_cache(maxsize=64)
+def compile_patterns(patterns: tuple[str, ...], memory: int = 8 << 20) -> PatternSet:
+    """Compile patterns as one set, once for all policies that share them; bad syntax raises ``re2.error``."""
+    return PatternSet(patterns, memory)
 
 
 def compile_words_pattern(words: Iterable[str], tail: str = "", *, whole_words: bool = False) -> re2._Regexp:

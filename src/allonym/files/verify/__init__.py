@@ -147,7 +147,7 @@ def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[s
     from allonym.detection.scan import PatternSet, encode_text
 
     listed = sorted(needles)
-    words = PatternSet(listed, memory=1 << 29).compile()
+    words = PatternSet(listed, memory=1 << 29)
     return {listed[n] for n in words.find_matching_patterns(encode_text("\n".join(pages)))}
 
 
