@@ -39,6 +39,11 @@ _ENVELOPE = re.compile(rb"From [^\r\n]*\r?\n")
 _NEXT_MAIL = re.compile(r"(?:\A|\n)\r?\n(?=From [^\r\n]* \d\d:\d\d)")
 _TYPES = {
     "text/csv": "csv",
+    "text/calendar": "ics",
+    "application/ics": "ics",
+    "text/vcard": "vcf",
+    "text/x-vcard": "vcf",
+    "text/directory": "vcf",
     "text/tab-separated-values": "tsv",
     "application/json": "json",
     "application/pdf": "pdf",

@@ -149,7 +149,7 @@ def _find_addresses(value: str) -> Iterator[Segment]:
         elif text[0] == "(" and len(text) > 1 and token:
             if text[1:-1].strip():
                 comment = _decode_words(text[1:-1])
-                role = _find_name_role(comment)
+                role = find_name_role(comment)
                 yield Segment(token.start() + 1, token.end() - 1, comment, _encode_comment, " (", role=role)
         elif text in (",", ";", ":"):
             yield from _read_phrase(value, phrase)
@@ -169,10 +169,11 @@ def _read_phrase(value: str, phrase: list[re.Match[str]]) -> Iterator[Segment]:
         return
     text = _decode_words(re.sub(r'"((?:[^"\\]|\\.)*)"', lambda m: re.sub(r"\\(.)", r"\1", m[1]), raw))
     if text.strip():
-        yield Segment(start, end, text, _encode_phrase, ", ", role=_find_name_role(text))
+        yield Segment(start, end, text, _encode_phrase, ", ", role=find_name_role(text))
 
 
-def _find_name_role(text: str) -> str:
+def find_name_role(text: str) -> str:
+    """Return the role of what names a person or a mailbox: that of a person's name, unless it is something else."""
     if "@" in text:
         return PROSE
     return "PERSON" if locate_speaker_name(text) == (0, len(text)) else PROSE

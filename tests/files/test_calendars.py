@@ -1,0 +1,65 @@
+"""Calendars and address cards: what people wrote is covered, and programs still read them."""
+
+import re
+
+ICS = """BEGIN:VCALENDAR\r
+VERSION:2.0\r
+METHOD:REQUEST\r
+BEGIN:VEVENT\r
+UID:20240312-1@fennside.example\r
+DTSTART;TZID=Europe/London:20240312T093000\r
+DTEND:20240312T103000Z\r
+RRULE:FREQ=WEEKLY;UNTIL=20241231;BYDAY=TU\r
+SUMMARY:Keys for Adaeze Okafor\\, at noon\r
+DESCRIPTION:Bring the keys. Adaeze Oka\r
+ for will wait.\\nSee t.lindqvist@fennside.example\r
+ORGANIZER;CN="Lindqvist, Tomas":mailto:t.lindqvist@fennside.example\r
+ATTENDEE;ROLE=REQ-PARTICIPANT;CN=Adaeze Okafor;RSVP=TRUE:mailto:okafor@fennsi\r
+ de.example\r
+ATTACH;ENCODING=BASE64;VALUE=BINARY:QWRhZXpl\r
+ T2thZm9y\r
+END:VEVENT\r
+END:VCALENDAR\r
+"""
+VCF = """BEGIN:VCARD
+VERSION:3.0
+N:Okafor;Adaeze;;Dr.;
+FN:Adaeze Okafor
+item1.TEL;TYPE=CELL:+44 20 7946 0958
+EMAIL;TYPE=work:okafor@fennside.example
+ADR;TYPE=HOME:;;12 Brook Lane;Fennside;;FS1 2AB;UK
+BDAY:1980-03-12
+PHOTO;ENCODING=b;TYPE=JPEG:/9j/4AAQ
+ SkZJRgAB
+NOTE:Adaeze Okafor prefers mail.
+END:VCARD
+"""
+
+
+def test_a_calendar_stays_one(run):
+    out, report = run("a.ics", ICS.encode())
+    text = out.decode()
+    for original in ("Okafor", "okafor", "Lindqvist", "fennside", "2024", "QWRh", "T2th"):
+        assert original not in text
+    lines = re.sub(r"\r\n[ \t]", "", text).split("\r\n")
+    assert lines[:4] == ICS.split("\r\n")[:4] and lines[-3:] == ["END:VEVENT", "END:VCALENDAR", ""]
+    assert "DTSTART;TZID=Europe/London:19700101T000000Z" in lines
+    assert "RRULE:FREQ=WEEKLY;UNTIL=19700101;BYDAY=TU" in lines
+    assert "SUMMARY:Keys for [PERSON_2]\\, at noon" in lines or "SUMMARY:Keys for [PERSON_1]\\, at noon" in lines
+    assert sum(line.endswith("@redacted.invalid") for line in lines) == 2
+    assert report.treated["attachments left out"] == 1
+
+
+def test_a_card_stays_one(run):
+    text = run("a.vcf", VCF.encode())[0].decode()
+    for original in ("Okafor", "okafor", "Adaeze", "7946", "Brook", "FS1", "1980", "PHOTO", "SkZJ"):
+        assert original not in text
+    assert text.startswith("BEGIN:VCARD\nVERSION:3.0\nN:") and text.endswith("\nEND:VCARD\n")
+    assert (
+        "EMAIL;TYPE=work:EMAIL_ADDRESS_1@redacted.invalid\n" in text and "item1.TEL;TYPE=CELL:[PHONE_NUMBER_1]" in text
+    )
+
+
+def test_nothing_found_means_the_same_bytes(run, nothing):
+    data = ICS.replace("ATTACH", "X-A").encode()
+    assert run("a.ics", data, nothing)[0] == data
