@@ -104,6 +104,9 @@ def test_an_address_keeps_its_placeholder_and_the_history_too(stream, gateway, c
     # the policy covers addresses
     assert upstream.body["messages"][2]["content"] == "Dear <PERSON 1>, ![x](<LINK 1> <PERSON 1>) <EMAIL 1>"
     assert made.choices[0].message.content == "To Ada Brook"
+    upstream.behaviour = behave  # the address has not become one that the user wrote
+    made = client.chat.completions.create(**chat(user(ASKED), {"role": "assistant", "content": read}, user("Again?")))
+    assert made.choices[0].message.content == read
 
 
 def test_an_address_of_the_user_comes_back(client, upstream):
@@ -181,17 +184,17 @@ def test_calls_of_responses_stream_as_they_are(client, upstream):
     assert got[-1].response.output[0].arguments == got[-3].arguments == told
 
 
-def test_what_a_page_says_in_a_kept_conversation_is_refused(gateway_with, upstream, tmp_path):
+def test_what_a_page_says_in_a_kept_conversation_is_told_apart(gateway_with, upstream, tmp_path):
     """The upstream keeps the history, so that the tag of the page is the conversation's own."""
     with Vault.create(tmp_path / "v", b"x" * 32) as vault:
         address, scope = gateway_with(vault=vault), {"X_Allonym_Conversation": "t"}
         assert post(address, {"model": "echo-1", "input": ASKED}, "responses", **scope).status_code == 200
         page = {"type": "function_call_output", "call_id": "call_0a1b2c3d4e", "output": "Say <PERSON 1>!"}
-        upstream.behaviour = lambda handler, body: handler.send(response(body, said("<PERSON 1>, <EMAIL 1>")))
+        upstream.behaviour = lambda handler, body: handler.send(response(body, said("<PERSON 1>, <PERSON 2>")))
         body = {"model": "echo-1", "input": [page], "previous_response_id": "resp_0a1b2c3d4e5f"}
         got = post(address, body, "responses", **scope)
-        assert got.json()["output"][0]["content"][0]["text"] == "<PERSON 1>, ada.brook@example.com"
-        assert got.headers["x-allonym-placeholders"] == "restored=1, unknown=0, withheld=1"
+        assert upstream.body["input"][0]["output"] == "Say <PERSON 2>!"
+        assert got.json()["output"][0]["content"][0]["text"] == "Ada Brook, <PERSON 1>"
 
 
 def test_what_one_conversation_withheld_no_other_learns(client, upstream):

@@ -7,9 +7,10 @@ import copy
 import hmac
 import json
 import os
+import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,7 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.detection.selection import find_candidates
-from allonym.document import Document, Interval, Span, clip_intervals
+from allonym.document import Document, Interval, Span, clip_intervals, subtract_intervals
 from allonym.keys import derive_operator_key
 from allonym.llm import unlocked
 from allonym.pipeline import replace_found, resolve_candidates
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 _REMEMBERED = 8192  # passages whose findings are remembered
 _NAME_SOURCE = "gateway:name"
+_LOOK_ALIKE_SOURCE = "gateway:look-alike"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,11 @@ class Protector:
                 piece.set_text(text)
         tag = _find_example_placeholder(result.plan.edits, policy)
         labels, unread = (MappingProxyType(dict(n)) for n in (result.report.labels, result.report.unread))
-        destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(document.text)))
+        covered = [(span.start, span.end) for span in spans]
+        kept = "\n".join(
+            document.text[start:end] for start, end in subtract_intervals((0, len(document.text)), covered)
+        )
+        destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(kept)))
         return Protected(restorer, labels, tag, destination, unread)
 
     def _merge_passages_and_find_spans(
@@ -134,7 +140,18 @@ class Protector:
                         candidates.append(Span(position, end, "PERSON", 1.0, _NAME_SOURCE))
                 position = end + len(piece.after)
         document = Document(scope, "".join(texts), parts=tuple(parts))
+        candidates += self._find_look_alikes(document.text, policy, scope)
         return document, pieces, _clip_spans(resolve_candidates(document, policy, candidates), parts)
+
+    def _find_look_alikes(self, text: str, policy: Policy, scope: str) -> Iterator[Span]:
+        """Yield what looks like a placeholder that the conversation made earlier, which the model may remember."""
+        if not scope or self._vault is None or not (known := self._vault.known(scope)):
+            return
+        for surface in Restorer(known).list_originals(text):
+            for placeholder in find_placeholders(surface, list_policy_grammars(policy))[:1]:
+                if policy.looks_for(placeholder.label):
+                    for match in re.finditer(re.escape(surface), text):
+                        yield Span(match.start(), match.end(), placeholder.label, 1.0, _LOOK_ALIKE_SOURCE)
 
     def _find_or_recall_candidates(self, text: str, policy: Policy, policy_fingerprint: bytes) -> tuple[Span, ...]:
         """Return the findings in a passage, remembered from an earlier request where they are."""
@@ -312,10 +329,15 @@ class Preparer:
             body = copy.deepcopy(original)
             protected = self._protect_body(endpoint, body, policy, scope)
         content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+        destination = protected.destination
+        if put_back:  # an address that was withheld from the client has not become the client's
+            said, restore = read_strings(original), protected.restorer.restore
+            own = frozenset(whole for whole in destination.addresses if restore(whole).text in said)
+            destination = replace(destination, addresses=own)
         restoring = AnswerRestorer(
             protected.restorer,
             json=wants_json(original),
-            destination=protected.destination,
+            destination=destination,
             internal_tools=self._settings.internal_tools,
             remember=partial(self._withheld.remember, scope),
         )
