@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError
 from allonym.files import markup
+from allonym.files.pictures import make_grey_data_uri
 from allonym.files.segments import splice_segments
 from allonym.files.text import find_subtitle_segments
 
@@ -40,10 +41,15 @@ def test_html_tags_do_not_become_markup(run, policy):
     assert out == b"<b title='x &lt;EMAIL_ADDRESS &#x27;1&#x27;&gt;'>&lt;EMAIL_ADDRESS '1'&gt;"
 
 
-def test_html_with_embedded_data_is_refused(run, tmp_path):
-    with pytest.raises(RefusedContent, match="embedded data"):
-        run("a.html", b"<img src='data:image/png;base64,AAAA'>")
-    assert not (tmp_path / "out-a.html").exists()
+def test_embedded_data_becomes_a_grey_picture(run):
+    style = b"<style>a{background:url(data:image/png;base64,QUFB)}</style>"
+    page = b"<p>x</p><img src='data:image/png;base64,AAAA'><a href='data:text/plain,Jane'>" + style
+    out, report = run("a.html", page)
+    grey = make_grey_data_uri().encode()
+    for data in (b"data:image/png;base64,AAAA", b"data:text/plain,Jane", b"data:image/png;base64,QUFB"):
+        page = page.replace(data, grey)
+    assert out == page
+    assert report.treated == {"pictures left out": 3}
 
 
 @given(st.text(st.sampled_from("<>&;'\"=/ab!-\n[]?") | st.characters(), max_size=40))

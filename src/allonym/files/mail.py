@@ -99,7 +99,10 @@ _CODINGS: Mapping[str, tuple[Callable[[bytes], bytes], Callable[[bytes, bytes], 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """A stretch of the mail's bytes that changes: its draft and the separator before it, or other bytes."""
+    """A stretch of the mail's bytes that changes: its draft and the separator before it, or other bytes.
+
+    ``is_always_written``: also if no text changes, since it loses hidden data or pictures.
+    """
 
     start: int
     end: int
@@ -107,6 +110,7 @@ class _Block:
     before: str = "\n"
     fixed: bytes = field(default=b"", repr=False)
     is_attachment: bool = False
+    is_always_written: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +282,8 @@ class _Reader:
             new = splice_segments(text, segments, parts if segments else ())
             return self._encode(encoding.encode(new), start, end, coding)
 
-        return _Block(start, end, Draft(to_document(segments), write_text), "\n\n")
+        has_data = any(segment.fixed is not None for segment in segments)
+        return _Block(start, end, Draft(to_document(segments), write_text), "\n\n", is_always_written=has_data)
 
     def _read_attachment(
         self, start: int, end: int, head: email.message.Message, format: Format, coding: str
@@ -302,7 +307,7 @@ class _Reader:
             new = new if encoding is None else encoding.encode(new.decode("utf-8"))
             return self._encode(new, start, end, coding)
 
-        return _Block(start, end, Draft(draft.document, write_attachment), "\n\n", is_attachment=True)
+        return _Block(start, end, Draft(draft.document, write_attachment), "\n\n", b"", True, True)
 
     def _keep_picture(self, start: int, end: int, coding: str) -> _Block | None:
         """Return a picture without its metadata; None where it is of another kind than PNG and JPEG."""
@@ -354,7 +359,7 @@ def _join_blocks(data: bytes, start: int, end: int, blocks: Sequence[_Block]) ->
             written = block.fixed
             if block.draft is not None:
                 mine = tuple(islice(upcoming, count_parts(block.draft.document)))
-                if mine == block.draft.document.part_texts():
+                if mine == block.draft.document.part_texts() and not block.is_always_written:
                     continue
                 written = block.draft.render(mine)
             out += (data[position : block.start], written)

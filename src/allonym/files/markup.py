@@ -1,7 +1,8 @@
 """HTML: text, comments, scripts and attributes form one document; all other characters are kept.
 
 Inline elements do not separate words (``<b>Jane</b> Doe`` is read as one name). All other elements do. Attributes that
-nobody reads, scripts and styles are searched by rules, and for names found in the text.
+nobody reads, scripts and styles are searched by rules, and for names found in the text. Embedded pictures and other
+data (``data:`` URIs) become grey pictures.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from allonym.document import PROSE, TECHNICAL
 from allonym.errors import DataError, RefusedContent
-from allonym.files.fields import mask_unusual_name
+from allonym.files.pictures import make_grey_data_uri
 from allonym.files.record import Format
 from allonym.files.segments import Segment, parse_segments
 
@@ -44,6 +45,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED = 200
 
@@ -64,7 +66,6 @@ def find_html_segments(source: str) -> list[Segment]:
     """Return the texts of an HTML source: element content first, then attributes.
 
     Raises:
-        RefusedContent: it embeds data, such as an image.
         DataError: more than ``MAX_UNCLOSED`` tags are not closed.
     """
     attributes: list[Segment] = []
@@ -118,8 +119,19 @@ def _find_content_segments(source: str, attribute_segments: list[Segment]) -> It
             if stop > position:
                 # A script may hold data; whatever else it is, is code.
                 role = PROSE if "json" in (match["attributes"] or "").lower() else TECHNICAL
-                yield Segment(position, stop, source[position:stop], str, "\n", role=role)
+                yield from _find_raw_segments(source, position, stop, role)
             position = stop
+
+
+def _find_raw_segments(source: str, start: int, end: int, role: str) -> Iterator[Segment]:
+    """Yield the source itself, apart from embedded data."""
+    for match in _DATA.finditer(source, start, end):
+        if match.start() > start:
+            yield Segment(start, match.start(), source[start : match.start()], str, "\n", role=role)
+        yield Segment(*match.span(), "", fixed=make_grey_data_uri(), role=role)
+        start = match.end()
+    if start < end:
+        yield Segment(start, end, source[start:end], str, "\n", role=role)
 
 
 def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segment]:
@@ -130,15 +142,55 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
         if a == b or name in STRUCTURAL or name.startswith("xmlns"):
             continue
         value = html.unescape(source[a:b])
-        if value[:5].lower() == "data:" and "," in value:
-            raise RefusedContent(
-                f"embedded data in the attribute {mask_unusual_name(name)} of an element cannot be treated yet"
-            )
-        if value[:7].lower() == "mailto:":
+        if value.lstrip()[:5].lower() == "data:" and "," in value:
+            yield Segment(a, b, "", fixed=make_grey_data_uri(), role=TECHNICAL)
+        elif _DATA.search(source, a, b):
+            yield from _find_raw_segments(source, a, b, TECHNICAL)
+        elif value[:7].lower() == "mailto:":
             yield Segment(a, b, unquote(value), _escape_mailto_link, role=TECHNICAL)
         else:
             role = PROSE if name in SPOKEN else TECHNICAL
             yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value, role=role)
+
+
+def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
+    """Yield the texts of elements and attributes of an XML source, each with its path, and comments without one.
+
+    Raises:
+        DataError: more than ``MAX_UNCLOSED`` tags are not closed.
+        RefusedContent: its document type declares entities.
+    """
+    path: list[str] = []
+    position = 0
+    following = _make_tokenizer(source)
+    while position < len(source):
+        match = following(position)
+        stop = match.start() if match else len(source)
+        text = source[position:stop]
+        if text.strip():
+            yield tuple(path), Segment(position, stop, html.unescape(text), _escape_text)
+        if match is None:
+            return
+        position = match.end()
+        if "<!ENTITY" in match[0]:
+            raise RefusedContent("an XML file whose document type declares entities cannot be treated")
+        for name in ("comment", "cdata", "pi"):
+            if match[name] and not (name == "pi" and match[name].startswith("xml ")):
+                where = tuple(path) if name == "cdata" else ()
+                yield where, Segment(*match.span(name), match[name], str, role=TECHNICAL if name == "pi" else PROSE)
+        tag = match["tag"] or ""
+        local = tag.rpartition(":")[2]
+        if tag.startswith("/"):
+            path = path[:-1]
+        elif tag:
+            for attribute in _ATTRIBUTE.finditer(source, *match.span("attributes")):
+                a, b = attribute.span(2 if attribute[2] is not None else 3)
+                name = attribute[1]
+                if a < b and not name.startswith(("xmlns", "xml:", "xsi:")):
+                    keys = (*path, local, name.rpartition(":")[2])
+                    yield keys, Segment(a, b, html.unescape(source[a:b]), html.escape)
+            if not match[0].endswith("/>"):
+                path = [*path, local]
 
 
 HTML = Format("html", partial(parse_segments, find_segments=find_html_segments, is_markup=True))

@@ -269,7 +269,7 @@ def _remove_references(part: Part, ids: Set[str]) -> None:
             part.remove_element(element)
             if len(parent) or get_local_name(parent) not in _HOLDERS:
                 break
-            element, listed = parent, iter(ids)
+            element, listed = parent, (name for name in ids)
 
 
 @dataclass(frozen=True, slots=True)

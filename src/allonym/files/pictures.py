@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import struct
 import zlib
 from collections.abc import Iterator
@@ -16,6 +17,11 @@ def make_grey_png() -> bytes:
     head = struct.pack(">2I5B", SIDE, SIDE, 8, 0, 0, 0, 0)
     chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(rows, 9)), (b"IEND", b""))
     return _PNG + b"".join(_make_png_chunk(kind, data) for kind, data in chunks)
+
+
+def make_grey_data_uri() -> str:
+    """Return a small grey picture as a ``data:`` URI."""
+    return "data:image/png;base64," + base64.b64encode(make_grey_png()).decode()
 
 
 _PNG = b"\x89PNG\r\n\x1a\n"

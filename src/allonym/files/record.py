@@ -73,6 +73,7 @@ class Draft:
     ``counted`` is false for text that is not a record, such as a header row. If ``verify`` names a format of
     :data:`allonym.files.verify.VIEWS`, the result is read back. If it still contains a covered text, ``repair`` covers
     that wherever it stands in the bytes, from texts to replacements; if this does not help, the result is refused.
+    ``convert`` makes the bytes of another format from the verified ones.
     """
 
     document: Document
@@ -81,6 +82,7 @@ class Draft:
     counted: bool = True
     verify: str = ""
     repair: Callable[[bytes, Mapping[str, str]], bytes] | None = None
+    convert: Callable[[bytes], bytes] | None = None
 
 
 Piece = bytes | Draft | Failure
@@ -237,6 +239,8 @@ def render_and_verify_draft(
         covered = {document.text[a:b]: new for a, b, new in edits if a < b}
         expected = join_new_parts(document, parts)
         data = check_no_leftovers(data, draft.verify, covered, expected, draft.repair, quotes=quotes)
+    if draft.convert is not None:
+        data = draft.convert(data)
     return data
 
 

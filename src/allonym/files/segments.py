@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from allonym.detection.turns import find_turns
 from allonym.document import PROSE, Document, Turn, splice_text
-from allonym.files.encoding import count_encoding, decode_file
-from allonym.files.record import Chunk, Draft, Job, ParsedChunk
+from allonym.files.encoding import Encoding, count_encoding, decode_file
+from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Segment:
         before: the separator from the previous segment, as a reader sees it.
         speaker: whether it names the speaker of the segments up to the next speaker.
         role: as in :class:`~allonym.document.Document`.
+        fixed: what is written in any case, such as a grey picture; None: the anonymised text.
     """
 
     start: int
@@ -32,6 +33,7 @@ class Segment:
     before: str = "\n"
     speaker: bool = False
     role: str = PROSE
+    fixed: str | None = field(default=None, repr=False)
 
 
 def to_document(segments: Sequence[Segment]) -> Document:
@@ -53,7 +55,12 @@ def to_document(segments: Sequence[Segment]) -> Document:
 def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
     """Return the source with the segments' new texts; unchanged segments keep their characters."""
     pairs = sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start)
-    return splice_text(source, ((s.start, s.end, s.encode(part)) for s, part in pairs if part != s.text))
+    changed = (
+        (s.start, s.end, s.encode(part) if s.fixed is None else s.fixed)
+        for s, part in pairs
+        if part != s.text or s.fixed is not None
+    )
+    return splice_text(source, changed)
 
 
 def parse_segments(
@@ -63,13 +70,20 @@ def parse_segments(
     *,
     transcript: bool = False,
     is_markup: bool = False,
+    encoding: Encoding | None = None,
 ) -> ParsedChunk:
     """Return a text file as one document of its segments; ``transcript``: look for ``Name: text`` lines too.
 
-    ``is_markup``: letters that its encoding lacks are written as references.
+    ``is_markup``: letters that its encoding lacks are written as references. ``encoding``: of the file; None: it is
+    detected.
     """
-    text, encoding = decode_file(chunk.data)
-    encoding = replace(encoding, is_markup=is_markup)
+    tally = Tally()
+    if encoding is None:
+        text, encoding = decode_file(chunk.data)
+        encoding = replace(encoding, is_markup=is_markup)
+        tally.add(count_encoding(encoding))
+    else:
+        text = encoding.decode(chunk.data)
     segments = list(find_segments(text))
     document = to_document(segments)
     if transcript and not document.turns:
@@ -78,4 +92,6 @@ def parse_segments(
     def render_segments(parts: tuple[str, ...]) -> bytes:
         return encoding.encode_file(splice_segments(text, segments, parts if segments else ()))
 
-    return ParsedChunk([Draft(document, render_segments)], tally=count_encoding(encoding))
+    if pictures := sum(bool(s.fixed) for s in segments):
+        tally.treated["pictures left out"] += pictures
+    return ParsedChunk([Draft(document, render_segments)], tally=tally)

@@ -1,0 +1,69 @@
+"""DOC, XLS and PPT: converted by LibreOffice, treated as DOCX, XLSX and PPTX, and converted back.
+
+The program ``soffice`` of LibreOffice must be installed. What the conversion does not know, such as macros, is lost.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from allonym.errors import DataError
+from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
+
+SECONDS = 300
+"""Time after which a conversion is given up."""
+
+_OLE = b"\xd0\xcf\x11\xe0"
+
+
+def convert_by_libreoffice(data: bytes, old: str, new: str) -> bytes:
+    """Convert a file from one format to another, in a folder and with settings of its own.
+
+    Args:
+        data: the file.
+        old, new: suffixes without dot.
+
+    Raises:
+        DataError: LibreOffice is not installed, or cannot read the file.
+    """
+    program = shutil.which("soffice") or shutil.which("libreoffice")
+    if program is None:
+        raise DataError(
+            f"a .{old} file is read through LibreOffice, which is not installed here; install it, or save the file as "
+            f".{old}x"
+        )
+    with TemporaryDirectory() as folder:
+        source, target = Path(folder, f"file.{old}"), Path(folder, "out", f"file.{new}")
+        source.write_bytes(data)
+        command = [program, f"-env:UserInstallation={Path(folder, 'profile').as_uri()}", "--headless", "--norestore"]
+        command += ["--convert-to", new, "--outdir", str(target.parent), str(source)]
+        try:
+            subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
+        except subprocess.TimeoutExpired:
+            raise DataError(f"LibreOffice took more than {SECONDS} seconds to read the file") from None
+        if not target.exists():
+            raise DataError(f"LibreOffice cannot read the file; is it encrypted, damaged, or no .{old} file?")
+        return target.read_bytes()
+
+
+def _parse_legacy_file(chunk: Chunk, job: Job, suffix: str) -> ParsedChunk:
+    from allonym.files.formats import get_format
+
+    if not chunk.data.startswith(_OLE):
+        raise DataError(f"not a .{suffix} file of Microsoft Office 97 to 2003")
+    data = convert_by_libreoffice(chunk.data, suffix, f"{suffix}x")
+    parsed = get_format(f"{suffix}x").parse(replace(chunk, data=data), job)
+    convert = partial(convert_by_libreoffice, old=f"{suffix}x", new=suffix)
+    return replace(parsed, pieces=[replace(p, convert=convert) if isinstance(p, Draft) else p for p in parsed.pieces])
+
+
+def _make_format(suffix: str) -> Format:
+    return Format(suffix, partial(_parse_legacy_file, suffix=suffix))
+
+
+DOC, XLS, PPT = map(_make_format, ("doc", "xls", "ppt"))

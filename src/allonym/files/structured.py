@@ -1,0 +1,150 @@
+"""XML, YAML and notebooks: the values of a structured text form one document; all other characters are kept.
+
+A value is read after its name. The values of one name that stands several times are looked at together, as a column is,
+see :mod:`allonym.files.columns`: numbers and categories stay, identifiers are covered in each. Unusual names are
+searched by rules. In notebooks the pictures of outputs become grey.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+from allonym.batch import RECORD_ERRORS, format_lead_in
+from allonym.document import KEPT, PROSE, TECHNICAL
+from allonym.errors import DataError, hide_foreign_errors, require_extra
+from allonym.files import jsontext
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, is_number
+from allonym.files.fields import FieldKeys, is_plain_key
+from allonym.files.markup import find_xml_values
+from allonym.files.pictures import make_grey_png
+from allonym.files.record import Chunk, Format, Job, ParsedChunk
+from allonym.files.segments import Segment, parse_segments
+from allonym.policy import Policy
+
+LEAST_VALUES = 3
+"""Least number of values of one name that are looked at together."""
+
+_LITERALS = frozenset("true false yes no on off null none ~".split())
+_COMMENT = re.compile(r"(?m)(?:^|(?<=[ \t]))#([^\n]*)")
+_BLOCK = re.compile(r"[^\n]*\n")
+_SKIPPED = frozenset("cell_type output_type id nbformat nbformat_minor name execution_count".split())
+
+
+def _parse_values(chunk: Chunk, job: Job, find_values: FindValues) -> ParsedChunk:
+    return parse_segments(chunk, job, lambda source: _give_roles(list(find_values(source)), job.policy))
+
+
+def _give_roles(values: Sequence[tuple[FieldKeys, Segment]], policy: Policy) -> list[Segment]:
+    """Return the segments with the roles of their values, each after its name."""
+    by_path: dict[FieldKeys, list[str]] = {}
+    for path, segment in values:
+        if path and segment.role == PROSE and len(by_path.setdefault(path, [])) < SAMPLE_ROWS:
+            by_path[path].append(segment.text)
+    columns = decide_fields({p: texts for p, texts in by_path.items() if len(texts) >= LEAST_VALUES}, policy)
+    segments: list[Segment] = []
+    for path, segment in values:
+        role, text = segment.role, segment.text
+        if path and role == PROSE:
+            role = columns.get(path, UNKNOWN).get_cell_role(text)
+            is_plain = text.strip().lower() in _LITERALS or (is_number(text) and sum(map(str.isdigit, text)) < 7)
+            role = KEPT if path not in columns and is_plain else role
+        lead = format_lead_in(path[-1], text) if path and is_plain_key(path[-1]) else ""
+        segments.append(replace(segment, role=role, before=f"{segment.before}{lead}"))
+    return segments
+
+
+def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
+    """Yield the scalars, unusual keys and comments of a YAML source, each with its path."""
+    with require_extra("YAML", "yaml"):
+        import yaml
+    with hide_foreign_errors("not valid YAML", yaml.YAMLError, ValueError):
+        tokens = list(yaml.scan(source))
+        for _ in yaml.parse(source):
+            pass  # its grammar
+    keys: list[str] = [""]
+    is_key = False
+    spans: list[tuple[int, int]] = []
+    for token in tokens:
+        kind = type(token).__name__
+        if kind.endswith("StartToken") and kind not in ("StreamStartToken", "DocumentStartToken"):
+            keys.append("")
+        elif kind in ("BlockEndToken", "FlowSequenceEndToken", "FlowMappingEndToken"):
+            keys.pop()
+        elif kind in ("KeyToken", "ValueToken"):
+            is_key = kind == "KeyToken"
+        elif kind == "ScalarToken":
+            start, end = token.start_mark.index, token.end_mark.index
+            spans.append((start, end))
+            if not is_key:
+                yield tuple(filter(None, keys)), _make_yaml_segment(source, start, end, token.value, token.style)
+                continue
+            keys[-1] = token.value
+            if not is_plain_key(token.value):
+                yield (), _make_yaml_segment(source, start, end, token.value, token.style, TECHNICAL)
+    starts = [start for start, _ in spans]
+    for match in _COMMENT.finditer(source):
+        before = bisect_right(starts, match.start()) - 1
+        if before < 0 or spans[before][1] <= match.start():
+            yield (), Segment(*match.span(1), match[1])
+
+
+def _make_yaml_segment(source: str, start: int, end: int, value: str, style: str | None, role: str = PROSE) -> Segment:
+    if style in ("|", ">"):
+        head = _BLOCK.match(source, start)
+        start = head.end() if head else end
+        lines = source[start:end].splitlines(keepends=True)
+        indent = min((len(line) - len(line.lstrip(" ")) for line in lines if line.strip()), default=0)
+        return Segment(
+            start,
+            end,
+            "".join(line[min(indent, len(line) - len(line.lstrip(" "))) :] for line in lines),
+            lambda text: re.sub(r"(?m)^(?=.)", " " * indent, text),
+            role=role,
+        )
+
+    def encode(text: str) -> str:
+        if style == "'" and "\n" not in text:
+            return "'" + text.replace("'", "''") + "'"
+        return json.dumps(text, ensure_ascii=False)
+
+    return Segment(start, end, value, encode, role=role)
+
+
+def _find_notebook_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
+    """Yield the strings of a notebook's cells and outputs, and those of its metadata as technical text."""
+    try:
+        value = jsontext.parse_json(source)
+        tokens = [token for token in jsontext.find_json_tokens(source) if token.kind == "value"]
+    except RECORD_ERRORS as error:
+        raise DataError(jsontext.describe_json_error(error)) from None
+    if not isinstance(value, dict) or "cells" not in value:
+        raise DataError("not a notebook: it has no cells")
+    quote = partial(jsontext.quote_json_string, ascii_only=source.isascii() and "\\u" in source)
+    previous: tuple[int, FieldKeys] = (0, ())
+    for token in tokens:
+        place, name = (token.object, token.path), token.path[-1] if token.path else ""
+        if name.startswith("image/"):
+            grey = json.dumps(base64.b64encode(make_grey_png()).decode())
+            yield (), Segment(token.start, token.end, "", fixed=grey)
+        elif token.path[0] == "cells" and name not in _SKIPPED:
+            role = TECHNICAL if "metadata" in token.path or name.startswith("application/") else PROSE
+            before = "" if place == previous else "\n"  # the lines of a cell
+            yield (), Segment(token.start, token.end, token.text, quote, before, role=role)
+        elif token.path[0] == "metadata":
+            role = PROSE if "authors" in token.path or name == "title" else TECHNICAL
+            yield (), Segment(token.start, token.end, token.text, quote, role=role)
+        previous = place
+
+
+FindValues = Callable[[str], Iterable[tuple[FieldKeys, Segment]]]
+"""From a source to its values: the path of each (empty: it has no name) and its segment."""
+
+XML = Format("xml", partial(_parse_values, find_values=find_xml_values))
+YAML = Format("yaml", partial(_parse_values, find_values=_find_yaml_values))
+IPYNB = Format("ipynb", partial(_parse_values, find_values=_find_notebook_values))

@@ -1,0 +1,130 @@
+"""XML, YAML, notebooks and RTF: values are treated, and everything else keeps its characters."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.rows import check_each_row
+
+from allonym.errors import DataError, RefusedContent
+
+MAIL = "[EMAIL_ADDRESS_1]"
+
+
+@check_each_row(
+    "source, expected",
+    [
+        ("<a><b>a@example.com</b> x</a>", f"<a><b>{MAIL}</b> x</a>"),
+        ("<a mail='a@example.com' n=\"3\"/>", f"<a mail='{MAIL}' n=\"3\"/>"),
+        ("<?xml version='1.0'?><!-- a@example.com --><a/>", f"<?xml version='1.0'?><!-- {MAIL} --><a/>"),
+        ("<a><![CDATA[<a@example.com>]]></a>", f"<a><![CDATA[<{MAIL}>]]></a>"),
+        ("<a><price>19.99</price><ok>true</ok>&amp;</a>", "<a><price>19.99</price><ok>true</ok>&amp;</a>"),
+    ],
+)
+def test_xml(run, source, expected):
+    assert run("a.xml", source.encode())[0].decode() == expected
+
+
+def test_xml_with_entities_of_its_own_is_refused(run):
+    with pytest.raises(RefusedContent, match="entities"):
+        run("a.xml", b"<!DOCTYPE a [<!ENTITY e 'Jane'>]><a>&e;</a>")
+
+
+def test_values_of_one_element_are_looked_at_together(run):
+    rows = "".join(
+        f"<c><mail>{n}@example.com</mail><phone>212-555-014{i}</phone><sum>{i}999.99</sum></c>"
+        for i, n in enumerate("abcd")
+    )
+    out = run("a.xml", f"<l>{rows}</l>".encode())[0].decode()
+    assert "example" not in out and "212-" not in out and out.count("[PHONE_NUMBER_") == 4
+    assert all(f"<sum>{i}999.99</sum>" in out for i in range(4))
+
+
+YAML_CASES = [
+    ("mail: a@example.com # b@example.com\n", f'mail: "{MAIL}" # [EMAIL_ADDRESS_2]\n'),
+    ("mail: 'a@example.com'\nport: 8080\non: yes\n", f"mail: '{MAIL}'\nport: 8080\non: yes\n"),
+    ("- x: |\n    Write to\n    a@example.com\n  y: 1.5\n", f"- x: |\n    Write to\n    {MAIL}\n  y: 1.5\n"),
+    ('a@example.com: {x: [1, "a@example.com"]}\n', f'"{MAIL}": {{x: [1, "{MAIL}"]}}\n'),
+]
+
+
+@check_each_row("source, expected", YAML_CASES)
+def test_yaml(run, source, expected):
+    yaml = pytest.importorskip("yaml")
+    out = run("a.yml", source.encode())[0].decode()
+    assert out == expected
+    yaml.safe_load(out)
+
+
+def test_what_is_no_yaml_is_refused_without_quoting_it(run):
+    pytest.importorskip("yaml")
+    with pytest.raises(DataError, match="not valid YAML") as caught:
+        run("a.yaml", b"a: [Jane")
+    assert "Jane" not in str(caught.value)
+
+
+def test_notebooks_keep_their_shape_and_lose_their_pictures(run):
+    cells = [
+        {"cell_type": "markdown", "id": "a1", "metadata": {}, "source": ["Write to a@\n", "example.com"]},
+        {
+            "cell_type": "code",
+            "execution_count": 1,
+            "id": "b2",
+            "metadata": {"tags": ["x"]},
+            "source": ["mail = 'a@example.com'\n", "x = 3\n"],
+            "outputs": [
+                {
+                    "output_type": "display_data",
+                    "metadata": {},
+                    "data": {"image/png": "QUFB", "text/plain": ["b@example.com"]},
+                }
+            ],
+        },
+    ]
+    book = {"cells": cells, "metadata": {"kernelspec": {"name": "python3"}}, "nbformat": 4, "nbformat_minor": 5}
+    out, report = run("a.ipynb", json.dumps(book, indent=1).encode())
+    safe = json.loads(out)
+    assert safe["cells"][1]["source"] == [f"mail = '{MAIL}'\n", "x = 3\n"]
+    assert b"example.com'" not in out and b"b@" not in out and b"QUFB" not in out
+    assert {**safe, "cells": 0} == {**book, "cells": 0} and report.treated == {"pictures left out": 1}
+    with pytest.raises(DataError, match="not a notebook"):
+        run("b.ipynb", b"{}")
+
+
+def make_rtf(body: str) -> bytes:
+    return ("{\\rtf1\\ansi\\ansicpg1252{\\fonttbl{\\f0 Arial;}}" + body + "}").encode("latin-1")
+
+
+@check_each_row(
+    "body, expected",
+    [
+        ("\\pard Mail a@\\b example\\b0 .com\\par", f"\\pard Mail {MAIL}\\b \\b0 \\par"),
+        ("caf\\'e9 \\u8211?a@example.com", f"caf\\u233? \\u8211?{MAIL}"),
+        ("{\\info{\\author Jane}}x", "x"),
+        ("{\\*\\revtbl{Unknown;}{Jane;}}x{\\object{\\*\\objdata 00}}", "x"),
+        ("{\\*\\annotation a@example.com}", f"{{\\*\\annotation {MAIL}}}"),
+        (
+            "{\\field{\\*\\fldinst HYPERLINK a@example.com}{\\fldrslt x}}",
+            f"{{\\field{{\\*\\fldinst HYPERLINK {MAIL}}}{{\\fldrslt x}}}}",
+        ),
+        ("x\\bin5 {Jan}y", "x\\bin5 {Jan}y"),
+    ],
+)
+def test_rtf(run, body, expected):
+    assert run("a.rtf", make_rtf(body))[0] == make_rtf(expected)
+
+
+def test_pictures_of_rtf_become_grey(run):
+    out, report = run("a.rtf", make_rtf("{\\pict\\jpegblip\\picwgoal300 {\\*\\blipuid 00}ffd8ff}x"))
+    assert b"{\\pict\\pngblip\\picwgoal300 89504e47" in out and b"ffd8ff" not in out
+    assert report.treated == {"pictures left out": 1}
+
+
+@pytest.mark.parametrize("data", [b"x", make_rtf("{")[:-1], b"{\\rtf1 {\\*\\x"])
+def test_what_is_no_rtf_is_refused(run, data):
+    if data == make_rtf("{")[:-1]:
+        assert run("a.rtf", data)[0] == data
+        return
+    with pytest.raises(DataError, match="RTF"):
+        run("a.rtf", data)
