@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -16,6 +16,9 @@ from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
 MAX_STEPS = 5_000_000
 """Greatest number of operators and characters of a file, since forms that call forms may grow without end."""
+
+MIN_EDGE = 6.0
+"""Least length of a vertical line that may be the edge of a frame, in the page's units."""
 
 SHOWING = frozenset(("Tj", "TJ", "'", '"'))
 _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
@@ -106,6 +109,15 @@ class Picture:
         return min(xs), min(ys), max(xs), max(ys)
 
 
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """A vertical line or side of a box on a page: its place, and its lower and upper end."""
+
+    x: float
+    low: float
+    high: float
+
+
 @dataclass(slots=True)
 class ContentStream:
     """A content stream: its object (None for a page), its operators, and its resources."""
@@ -140,6 +152,7 @@ class Content:
         pictures: the images.
         spans: the /ActualText of marked content, by number.
         shapes: number of lines and areas on each page.
+        edges: the vertical edges on each page: of frames, columns of tables, areas.
         unread: the pages with text that cannot be read as such, each with the reason.
     """
 
@@ -150,6 +163,7 @@ class Content:
         self.pictures: list[Picture] = []
         self.spans: list[str] = []
         self.shapes: Counter[int] = Counter()
+        self.edges: dict[int, list[Edge]] = defaultdict(list)
         self.unread: dict[int, str] = {}
         self._hidden = hidden
         self._fonts: dict[tuple[int, int], tuple[Font, bool]] = {}
@@ -192,6 +206,7 @@ class Content:
         stack: list[_State] = []
         marks: list[tuple[str, int]] = []
         tm = line = pikepdf.Matrix()
+        point = (0.0, 0.0)
         span = -1
         for index, instruction in enumerate(self.sources[key].ops):
             self._count_and_limit_steps(1)
@@ -247,6 +262,22 @@ class Content:
                 plane, span = marks.pop()
             elif op in _PAINTING:
                 self.shapes[self._page] += 1
+            elif op in ("m", "l", "re"):
+                point = self._add_edges(op, [float(a) for a in args], state.ctm, point)
+
+    def _add_edges(
+        self, op: str, numbers: Sequence[float], ctm: pikepdf.Matrix, point: tuple[float, float]
+    ) -> tuple[float, float]:
+        """Note the vertical edges of a box, or of a line from a point; return the end of the line."""
+        sides = [(point, (numbers[0], numbers[1]))] if op == "l" else []
+        if op == "re":
+            x, y, wide, high = numbers
+            sides = [((x, y), (x, y + high)), ((x + wide, y), (x + wide, y + high))]
+        for start, end in sides:
+            (ax, ay), (bx, by) = ctm.transform(start), ctm.transform(end)
+            if abs(ax - bx) < 0.5 and abs(ay - by) > MIN_EDGE:
+                self.edges[self._page].append(Edge((ax + bx) / 2, min(ay, by), max(ay, by)))
+        return numbers[0], numbers[1]
 
     def _count_and_limit_steps(self, steps: int) -> None:
         self._steps += steps

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
 
-from allonym.document import Document
+from allonym.document import KEPT, PROSE, Document
 from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import clean_pdf_and_list_slots
-from allonym.files.pdf.content import Content, Glyph
+from allonym.files.pdf.content import Content
 from allonym.files.pdf.layout import find_unreadable_pages, order_glyphs_for_reading
 from allonym.files.pdf.objects import open_pdf
-from allonym.files.pdf.paint import Painter, make_patches, make_standard_font
+from allonym.files.pdf.paint import LEGEND_FONT, Painter, list_legend_pages, make_patches, make_standard_font
 from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, rewrite_content_stream
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
@@ -36,7 +37,9 @@ def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChu
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
-    document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
+    roles = [KEPT if u.is_line_number else PROSE for u in units] + [PROSE] * len(file.slots)
+    separators = [*gaps[1:], ""] if texts else []
+    document = Document.from_parts("", texts, separators=separators, roles=roles if KEPT in roles else ())
     picture_count = sum(p.page not in file.scans for p in file.content.pictures)
     treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
     tally = Tally(treated=Counter({treatment: picture_count} if picture_count else {}))
@@ -100,31 +103,38 @@ class _PdfFile:
         first, last = len(self.units), len(self.units) + len(self.others)
         new = parts if last + len(self.slots) else ()
         patches = make_patches(self.units, new[:first])
-        gone: list[Glyph] = [g for patch in patches for gap in patch.gaps for g in gap.glyphs]
+        gone = [g for patch in patches for gap in patch.gaps for unit in gap.units for g in unit.glyphs]
         for unit, part in zip(self.others, new[first:last], strict=True):
             if part != unit.text:
                 gone += unit.glyphs
         for slot, part in zip(self.slots, new[last:], strict=True):
             if part != slot.text:
                 slot.set(part)
-        lost = {(g.stream, g.op, g.item, g.start) for g in gone}
-        kept_glyphs = [g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost]
-        closed = {k for k, s in self.content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
         over = sorted(self.scans.keys() | self.recognized)
-        painter = Painter(kept_glyphs, [scans.get_visible_page_box(page) for page in self.pdf.pages], over, closed)
-        painter.paint_patches(patches)
+        boxes = [scans.get_visible_page_box(page) for page in self.pdf.pages]
+        painter = Painter(self.content, self.units, patches, boxes, over)
+        lost = {(g.stream, g.op, g.item, g.start) for g in gone}
+        painter.paint_replacements(g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost)
         pictures = {
             number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
             for number, image in self._render_pages(over)
         }
-        by_stream = group_glyphs_by_stream(gone)
+        moved = (g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) in painter.moves)
+        by_stream = group_glyphs_by_stream(chain(gone, moved))
+        gone_by_stream, moves_by_stream = _group_keys_by_stream(lost), _group_keys_by_stream(painter.moves)
         for number in self.recognized:
             self._rebuild_page(number, self.pdf.pages[number], None, painter, pictures[number])
         for key, source in self.content.sources.items():
             if source.thing is None and key[1] in self.recognized:
                 continue
+            moves = {place: painter.moves[key, *place] for place in moves_by_stream[key]}
             data = rewrite_content_stream(
-                source, by_stream.get(key, {}), painter.inserts[key], self._choose_picture_treatment(key)
+                source,
+                by_stream.get(key, {}),
+                gone_by_stream[key],
+                moves,
+                painter.inserts[key],
+                self._choose_picture_treatment(key),
             )
             if source.thing is None:
                 number = key[1]
@@ -135,6 +145,7 @@ class _PdfFile:
                 if self._choose_picture_treatment(key) != "keep":
                     _remove_images(source.thing.Resources.get("/XObject", {}))
                 self._add_standard_fonts(source.thing.Resources, painter.fonts[key])
+        self._add_legend(painter.list_shortened())
         out = io.BytesIO()
         with hide_foreign_errors("the PDF cannot be written", pikepdf.PdfError, RuntimeError):
             self.pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate)
@@ -165,6 +176,19 @@ class _PdfFile:
         over = encode_operations(painter.ops[number])
         page.obj.Contents = self.pdf.make_stream(under + b"q\n" + (body or b"") + b"\nQ\n" + over)
 
+    def _add_legend(self, short_forms: Sequence[tuple[str, str]]) -> None:
+        """Add pages that tell what short forms stand for."""
+        if not short_forms:
+            return
+        box = scans.get_visible_page_box(self.pdf.pages[0])
+        width, height = box[2] - box[0], box[3] - box[1]
+        for operations in list_legend_pages(short_forms, width, height):
+            page = self.pdf.add_blank_page(page_size=(width, height))
+            resources = pikepdf.Dictionary()
+            self._add_standard_fonts(resources, {LEGEND_FONT})
+            page.obj.Resources = resources
+            page.obj.Contents = self.pdf.make_stream(encode_operations(operations))
+
     def _add_standard_fonts(self, resources: Any, styles: set[str]) -> None:
         if not styles:
             return
@@ -174,6 +198,13 @@ class _PdfFile:
                 self._standard_fonts[style] = make_standard_font(self.pdf, style)
             fonts[f"/Allonym{style}"] = self._standard_fonts[style]
         resources.Font = fonts
+
+
+def _group_keys_by_stream(keys: Iterable[tuple[Any, int, int, int]]) -> dict[Any, set[tuple[int, int, int]]]:
+    out: dict[Any, set[tuple[int, int, int]]] = defaultdict(set)
+    for stream, *place in keys:
+        out[stream].add((place[0], place[1], place[2]))
+    return out
 
 
 def _strip_jpeg_metadata(pdf: Any) -> None:

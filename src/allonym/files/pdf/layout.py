@@ -28,6 +28,9 @@ GUTTER = 0.7
 LONG = 40
 """Least number of characters of a line that continues in the next, if there are few lines for comparison."""
 
+MIN_LINE_NUMBERS = 8
+"""Least number of lines that are numbered at the margin."""
+
 _HYPHENS = "-\u2010\u00ad"
 
 
@@ -41,6 +44,7 @@ class TextUnit:
         before: the separator from the previous unit, as a reader sees it.
         line: number of its line in the file.
         right: distance to the end of the lines of its paragraph or column; 0 if unknown.
+        is_line_number: whether it belongs to the number of a line at the margin.
     """
 
     text: str = field(repr=False)
@@ -48,6 +52,7 @@ class TextUnit:
     before: str = ""
     line: int = -1
     right: float = 0.0
+    is_line_number: bool = False
 
     @property
     def first(self) -> Glyph:
@@ -169,13 +174,36 @@ def _order_glyphs_at_angle(
     runs = _group_glyphs_into_runs(glyphs, duplicates, rotate_point)
     rows = _group_runs_into_rows(runs)
     segments = [segment for row in rows for segment in _join_runs_of_row(row)]
+    numbers = _find_line_numbers(segments)
+    segments = [segment for segment in segments if segment not in numbers]
     out: list[TextUnit] = []
     for region in _split_regions(segments, 0):
         units, line = _list_region_units(region, line)
         if units and out:
             units[0].before = "\n"
         out += units
+    for number in numbers:
+        number.units[0].before = "\n" if out else ""
+        for unit in number.units:
+            unit.line, unit.is_line_number = line, True
+        out += number.units
+        line += 1
     return out, line
+
+
+def _find_line_numbers(segments: Sequence[_Run]) -> list[_Run]:
+    """Return the numbers of lines at the left margin, as pleadings and transcripts have them: ascending by one."""
+    margin = min((s.x0 for s in segments if len(s.units) > 3), default=0.0)
+    columns: dict[int, list[_Run]] = defaultdict(list)
+    for segment in segments:
+        text = "".join(unit.text for unit in segment.units).strip()
+        if text.isascii() and text.isdigit() and len(text) < 4 and segment.x1 <= margin:
+            columns[round(segment.x1 / 3)].append(segment)
+    for column in columns.values():
+        numbers = [int("".join(unit.text for unit in s.units)) for s in column]
+        if len(column) >= MIN_LINE_NUMBERS and all(b - a == 1 for a, b in pairwise(numbers)):
+            return column
+    return []
 
 
 def _group_glyphs_into_runs(

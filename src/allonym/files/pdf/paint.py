@@ -1,40 +1,48 @@
-"""Paint replacements in the place of text, as large as there is room.
+"""Set replacements in the place of text, in its size and colour.
 
-They are set in the stream of the text, in its position and colour. If that is not possible, as on pages that are
-pictures, they are painted over the page.
+Where possible their line is set anew, see :mod:`allonym.files.pdf.lines`. Where it is not, as on pages that are
+pictures, they are painted into the gap, as large as there is room.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pikepdf
 
-from allonym.files.pdf.content import Glyph
+from allonym.files.pdf.content import Content, Glyph
 from allonym.files.pdf.fonts import measure_text_width
 from allonym.files.pdf.layout import TextUnit
+from allonym.files.pdf.lines import LineSetter, make_short_forms
 from allonym.files.pdf.redact import Insert, Operation
 
-LEAST_SIZE = 4.0
-"""Font height in points below which a box is painted instead."""
+LEAST_SIZE = 7.0
+"""Font height in points below which no replacement is set, unless the text itself is smaller."""
 
-LEAST_SCALE = 0.5
+LEAST_SCALE = 0.75
 """Least share of its usual width to which a text is compressed."""
 
 
 @dataclass(slots=True)
 class Gap:
-    """A gap in a line: its first character, its length, its characters, and the distance to the end of the lines of
-    the paragraph or column (0: unknown)."""
+    """The units that a replacement removes from one line."""
 
-    first: Glyph
-    width: float
-    glyphs: list[Glyph] = field(repr=False)
-    right: float = 0.0
+    units: list[TextUnit] = field(repr=False)
+
+    @property
+    def first(self) -> Glyph:
+        """Its first character."""
+        return self.units[0].first
+
+    @property
+    def width(self) -> float:
+        """Its length in the page's units."""
+        first, last = self.first, self.units[-1].first
+        return math.hypot(last.x + last.dx - first.x, last.y + last.dy - first.y)
 
 
 @dataclass(slots=True)
@@ -44,28 +52,29 @@ class Patch:
     text: str = field(repr=False)
     gaps: list[Gap]
 
+    @property
+    def widest(self) -> Gap:
+        """The gap in whose place the replacement is set."""
+        return max(self.gaps, key=lambda gap: gap.width)
+
 
 def make_patches(units: Sequence[TextUnit], parts: Sequence[str]) -> list[Patch]:
     """Return one patch for each replaced stretch of units."""
     out: list[Patch] = []
     going = False
-    line = -1
+    before: TextUnit | None = None
     for unit, part in zip(units, parts, strict=True):
         if part == unit.text:
             going = False
             continue
         if part or not going:
-            out.append(Patch(part, []))
-            line = -1
-        patch = out[-1]
-        end = unit.glyphs[0]
-        if unit.line == line and end.page == patch.gaps[-1].first.page:
-            gap = patch.gaps[-1]
-            gap.width = math.hypot(end.x + end.dx - gap.first.x, end.y + end.dy - gap.first.y)
-            gap.glyphs += unit.glyphs
+            out.append(Patch(" ".join(part.split()), []))
+            before = None
+        if before is not None and unit.line == before.line and unit.first.page == before.first.page:
+            out[-1].gaps[-1].units.append(unit)
         else:
-            patch.gaps.append(Gap(end, end.width, list(unit.glyphs), unit.right))
-        going, line = True, unit.line
+            out[-1].gaps.append(Gap([unit]))
+        going, before = True, unit
     return out
 
 
@@ -76,67 +85,103 @@ class Painter:
         inserts: inserts by stream and position.
         ops: operators that paint over a page, by page.
         fonts: required standard fonts, by stream or page.
+        moves: the characters that move, see :class:`~allonym.files.pdf.lines.LineSetter`.
 
     Args:
-        kept_glyphs: the remaining characters, which must not be painted over.
+        content, units: all that the file shows.
+        patches: the replacements.
         boxes: left, bottom, right and top of each page.
         over: the pages that are only painted over.
-        closed: the streams that cannot have inserts.
     """
 
     def __init__(
         self,
-        kept_glyphs: Sequence[Glyph],
+        content: Content,
+        units: Sequence[TextUnit],
+        patches: Sequence[Patch],
         boxes: Sequence[tuple[float, float, float, float]],
         over: Container[int],
-        closed: Container[Any],
     ) -> None:
+        self._patches, self._boxes, self._over = patches, boxes, over
+        self._closed = {k for k, s in content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
+        self._gone = frozenset(id(unit) for patch in patches for gap in patch.gaps for unit in gap.units)
+        self._short_forms = make_short_forms(patch.text for patch in patches if patch.text)
+        self._setter = LineSetter(units, boxes, content.edges, self._is_fixed, self._short_forms)
+        self.moves = self._setter.moves
         self._kept: dict[int, list[Glyph]] = defaultdict(list)
-        for glyph in kept_glyphs:
-            if glyph.text and not glyph.text.isspace() and (not glyph.plane or glyph.page in over):
-                self._kept[glyph.page].append(glyph)
-        self._boxes, self._over, self._closed = boxes, over, closed
         self.inserts: dict[Any, dict[tuple[int, int, int], Insert]] = defaultdict(dict)
         self.fonts: dict[Any, set[str]] = defaultdict(set)
         self.ops: dict[int, list[Operation]] = defaultdict(list)
 
-    def paint_patches(self, patches: Sequence[Patch]) -> None:
-        """Paint replacements without overlaps."""
-        for patch in patches:
-            for gap in patch.gaps if patch.text else ():
-                self._kept[gap.first.page].append(gap.first)
-        for patch in patches:
-            self._paint_patch(patch)
+    def list_shortened(self) -> list[tuple[str, str]]:
+        """Return the short forms in use, each with what it stands for, in the order of the text."""
+        texts = dict.fromkeys(patch.text for patch in self._patches)
+        return [(self._short_forms[text], text) for text in texts if text in self._setter.shortened]
 
-    def _paint_patch(self, patch: Patch) -> None:
-        """Paint a replacement into the first gap with enough room, else into the widest, or else paint a box."""
-        text = " ".join(patch.text.split())
-        if not text or not patch.gaps:
+    def paint_replacements(self, kept_glyphs: Iterable[Glyph]) -> None:
+        """Set all replacements: with their lines, where these can be set anew, else into the room there is.
+
+        Args:
+            kept_glyphs: the remaining characters, which must not be painted over.
+        """
+        texts: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
+        gaps: dict[int, Gap] = {}
+        for patch in self._patches:
+            for gap in patch.gaps:
+                texts[gap.first.page, gap.units[0].line].update()
+            gap = patch.widest
+            if patch.text:
+                texts[gap.first.page, gap.units[0].line][id(gap.units[0])] = patch.text
+                gaps[id(gap.units[0])] = gap
+        in_place: list[tuple[Gap, str]] = []
+        for (page, line), by_unit in texts.items():
+            starts = [gaps[key].first for key in by_unit]
+            is_fixed = any(self._is_fixed(g) or g.width < 1e-6 or abs(g.back) < 1e-6 for g in starts)
+            if is_fixed or not self._setter.can_set_line(page, line):
+                in_place += ((gaps[key], text) for key, text in by_unit.items())
+                continue
+            for unit, text, width in self._setter.set_line(page, line, by_unit, self._gone):
+                glyph = unit.first
+                if measure_text_width(text, glyph.style):
+                    self._insert_text_into_stream(glyph, text, glyph.style, glyph.size, width)
+                else:
+                    self._paint_black_box(gaps[id(unit)])
+        if in_place:
+            self._paint_in_place(in_place, kept_glyphs)
+
+    def _is_fixed(self, glyph: Glyph) -> bool:
+        return glyph.setting is None or glyph.stream in self._closed or glyph.page in self._over
+
+    def _paint_in_place(self, replacements: Sequence[tuple[Gap, str]], kept_glyphs: Iterable[Glyph]) -> None:
+        """Paint replacements into gaps, without overlaps; what follows a gap stays."""
+        for glyph in kept_glyphs:
+            if glyph.text and not glyph.text.isspace() and (not glyph.plane or glyph.page in self._over):
+                self._kept[glyph.page].append(glyph)
+        for gap, _ in replacements:
+            self._kept[gap.first.page].append(gap.first)
+        for gap, text in replacements:
+            self._paint_into_gap(gap, text)
+
+    def _paint_into_gap(self, gap: Gap, full_text: str) -> None:
+        """Paint a replacement as large as there is room, or its short form, or else a box."""
+        first, style = gap.first, gap.first.style
+        for text in (full_text, self._short_forms[full_text]):
+            wide = measure_text_width(text, style)
+            if not wide or not 0.1 < first.size < 1000:
+                continue
+            room = max(gap.width, self._measure_free_width(gap, wide * first.size))
+            size = max(min(first.size, room / (wide * LEAST_SCALE)), min(first.size, LEAST_SIZE))
+            scale = min(1.0, room / (wide * size))
+            if scale < LEAST_SCALE:
+                continue
+            if text != full_text:
+                self._setter.shortened.add(full_text)
+            if first.page in self._over or not self._insert_text_into_stream(
+                first, text, style, size, wide * size * scale
+            ):
+                self._paint_text_over_page(first, text, style, size, scale)
             return
-        style = patch.gaps[0].first.style
-        wide = measure_text_width(text, style)
-        best = (-1.0, patch.gaps[0], 0.0)
-        for gap in patch.gaps:
-            needed, room = wide * gap.first.size, gap.width
-            if not needed or room / needed < 0.8:
-                room = self._measure_free_width(gap, needed)
-            share = room / needed if needed else 0.0
-            if share > best[0]:
-                best = (share, gap, room)
-            if share >= 0.8:
-                break
-        share, gap, room = best
-        # The reduction is shared between height and width.
-        squeeze = min(1.0, math.sqrt(share)) if share < 1 else 1.0
-        first = gap.first
-        size = first.size * (squeeze if share < 0.8 else 1.0)
-        scale = room / (wide * size) if 0 < share < 1 else 1.0
-        if wide <= 0 or size < LEAST_SIZE or scale < LEAST_SCALE or not 0.1 < first.size < 1000:
-            self._paint_black_box(gap)
-            return
-        scale = min(1.0, scale)
-        if first.page in self._over or not self._insert_text_into_stream(first, text, style, size, wide * size * scale):
-            self._paint_text_over_page(first, text, style, size, scale)
+        self._paint_black_box(gap)
 
     def _insert_text_into_stream(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
         """Set a text of this size and width into the stream; return false if that is not possible."""
@@ -167,7 +212,8 @@ class Painter:
         if first.width <= 1e-6:
             return gap.width
         ex, ey = first.dx / first.width, first.dy / first.width
-        free = min(width_needed, gap.right) if gap.right > 0 else width_needed
+        right = gap.units[0].right
+        free = min(width_needed, right) if right > 0 else width_needed
         for other in self._kept[first.page]:
             if other is first:
                 continue
@@ -230,3 +276,20 @@ def make_standard_font(pdf: Any, font_name: str) -> Any:
             Encoding=pikepdf.Name.WinAnsiEncoding,
         )
     )
+
+
+LEGEND_FONT = "Helvetica"
+
+
+def list_legend_pages(short_forms: Sequence[tuple[str, str]], width: float, height: float) -> Iterator[list[Operation]]:
+    """Yield the operations of pages that list short forms and what they stand for."""
+    size, step, margin = 10.0, 14.0, min(56.0, 0.1 * width)
+    column = max(measure_text_width(short, LEGEND_FONT) for short, _ in short_forms) * size + 12
+    count = max(1, int((height - 2 * margin) / step))
+    for first in range(0, len(short_forms), count):
+        operations: list[Operation] = [([], "BT"), ([pikepdf.Name(f"/Allonym{LEGEND_FONT}"), size], "Tf")]
+        for row, texts in enumerate(short_forms[first : first + count]):
+            for x, text in zip((margin, margin + column), texts, strict=True):
+                shown = pikepdf.String(text.encode("cp1252", "replace"))
+                operations += (([1, 0, 0, 1, x, height - margin - row * step], "Tm"), ([shown], "Tj"))
+        yield [*operations, ([], "ET")]

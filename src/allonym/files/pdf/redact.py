@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -20,13 +20,13 @@ _BOX: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1],
 Operation = tuple[Sequence[Any], str]
 """Operands and operator; floats are written with four decimals."""
 
-RemovedGlyphs = dict[int, dict[int, list[Glyph]]]
-"""The characters to remove, by operator and string."""
+GlyphsByString = dict[int, dict[int, list[Glyph]]]
+"""Characters by operator and string."""
 
 
-def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, RemovedGlyphs]:
-    """Group the characters to remove by stream."""
-    out: dict[Any, RemovedGlyphs] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, GlyphsByString]:
+    """Group characters by stream."""
+    out: dict[Any, GlyphsByString] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for glyph in glyphs:
         out[glyph.stream][glyph.op][glyph.item].append(glyph)
     return out
@@ -37,13 +37,20 @@ Insert = tuple[Sequence[Operation], float]
 
 
 def rewrite_content_stream(
-    source: ContentStream, removed: RemovedGlyphs, inserts: Mapping[tuple[int, int, int], Insert], pictures: str
+    source: ContentStream,
+    changed: GlyphsByString,
+    gone: Container[tuple[int, int, int]],
+    moves: Mapping[tuple[int, int, int], float],
+    inserts: Mapping[tuple[int, int, int], Insert],
+    pictures: str,
 ) -> bytes:
     """Rewrite a content stream without removed characters and without marks with text, with balanced states.
 
     Args:
         source: the stream.
-        removed: the characters to remove.
+        changed: the characters to remove or move.
+        gone: those to remove, by operator, string and byte.
+        moves: how far characters, and inserts in place of removed ones, move, as the number of a TJ array.
         inserts: inserts by operator, string and byte.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
     """
@@ -60,8 +67,8 @@ def rewrite_content_stream(
                 out += [([args[0]], "Tw"), ([args[1]], "Tc")]
             if op in ("'", '"'):
                 out.append(([], "T*"))
-            if index in removed:
-                out += _make_show_operations(args[-1], index, removed[index], inserts)
+            if index in changed:
+                out += _make_show_operations(args[-1], index, changed[index], gone, moves, inserts)
             else:
                 out.append(([args[-1]], "TJ" if op == "TJ" else "Tj"))
         elif op == "Do" and _is_not_form(args[0], source.resources):
@@ -117,33 +124,59 @@ def _list_picture_operations(instruction: Any, treatment: str) -> Sequence[Any]:
 
 
 def _make_show_operations(
-    shown: Any, op: int, removed: dict[int, list[Glyph]], inserts: Mapping[tuple[int, int, int], Insert]
+    shown: Any,
+    op: int,
+    changed: Mapping[int, list[Glyph]],
+    gone: Container[tuple[int, int, int]],
+    moves: Mapping[tuple[int, int, int], float],
+    inserts: Mapping[tuple[int, int, int], Insert],
 ) -> Iterator[Operation]:
-    """Show a string or TJ array with gaps as wide as the removed characters, and with the inserts."""
+    """Show a string or TJ array without the removed characters, with the moves of others and the inserts."""
     items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
     out: list[Any] = []
-    back = 0.0
+    data, position, until = b"", 0, 0
+    back = moved = move = 0.0
 
     def push_back() -> None:
         nonlocal back
-        if back:
+        if abs(back) > 1e-4:
             out.append(back)
             back = 0.0
 
-    def push_piece(piece: bytes) -> None:
+    def push_piece(piece: bytes, move: float) -> None:
+        nonlocal back, moved
         if piece:
+            back, moved = back + move - moved, move
             push_back()
             out.append(pikepdf.String(piece))
+
+    def push_to(end: int) -> None:
+        """Push the bytes up to an offset; those after the last character that moves stay."""
+        nonlocal position, move
+        if move and until < end:
+            push_piece(data[position:until], move)
+            position, move = until, 0.0
+        push_piece(data[position:end], move)
+        position = end
 
     for index, item in enumerate(items):
         if not isinstance(item, pikepdf.String):
             back += float(item)
             continue
-        data, position = bytes(item), 0
-        for glyph in sorted({g.start: g for g in removed.get(index, ())}.values(), key=lambda g: g.start):
-            push_piece(data[position : glyph.start])
-            insert = inserts.get((op, index, glyph.start))
+        data, position, until, move = bytes(item), 0, 0, 0.0
+        for glyph in sorted({g.start: g for g in changed.get(index, ())}.values(), key=lambda g: g.start):
+            key = (op, index, glyph.start)
+            new_move = moves.get(key, 0.0)
+            if key not in gone:
+                if abs(new_move - move) > 1e-3 or glyph.start > until:
+                    push_to(glyph.start)
+                    move = new_move
+                until = glyph.end
+                continue
+            push_to(glyph.start)
+            insert = inserts.get(key)
             if insert is not None:
+                back, moved = back + new_move - moved, new_move
                 push_back()
                 if out:
                     yield [out], "TJ"
@@ -151,8 +184,9 @@ def _make_show_operations(
                 operations, back = insert
                 yield from operations
             back += glyph.back
-            position = glyph.end
-        push_piece(data[position:])
+            position, until, move = glyph.end, glyph.end, 0.0
+        push_to(len(data))
+    back -= moved
     push_back()
     if out:
         yield [out], "TJ"

@@ -1,0 +1,319 @@
+"""Set lines anew: a replacement gets its full width, and what follows it on its line moves.
+
+A gap of the width of the removed text would tell it: few names are exactly as wide. So lines close up, and lines of
+justified text are justified again. A replacement that its line has no room for becomes a short form, such as ``[P6]``,
+which the legend explains.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from allonym.files.pdf.content import Edge, Glyph
+from allonym.files.pdf.fonts import measure_text_width
+from allonym.files.pdf.layout import TextUnit
+
+NARROW = 0.85
+"""Least share of its usual width to which a replacement is compressed."""
+
+STRETCH, SHRINK = 0.5, 0.11
+"""Greatest change of the spaces of a line, in font heights."""
+
+JUSTIFIED = 3
+"""Least number of spaces of a justified line; a cell of a table has fewer."""
+
+PADDING = 0.4
+"""Least distance to the next text on a row, in font heights."""
+
+_TAG = re.compile(r"(\W*)([A-Z]+(?:_[A-Z]+)*)_(\d+)(\W*)")
+
+
+def make_short_forms(texts: Iterable[str]) -> dict[str, str]:
+    """Return a short form for each replacement: ``[P6]`` for ``[PERSON_6]``, a number for one without a label."""
+    tags = {text: _TAG.fullmatch(text) for text in dict.fromkeys(texts)}
+    initials: dict[str, str] = {}
+    for label in sorted({tag[2] for tag in tags.values() if tag}):
+        *words, last = label.split("_")
+        head = "".join(word[0] for word in words)
+        names = [head + last[:n] for n in range(1, len(last) + 1)]
+        initials[label] = next((name for name in names if name not in initials.values()), label)
+    numbers = iter(range(1, len(tags) + 1))
+    return {
+        text: f"{tag[1]}{initials[tag[2]]}{tag[3]}{tag[4]}" if tag else f"[{next(numbers)}]"
+        for text, tag in tags.items()
+    }
+
+
+@dataclass(slots=True, eq=False)
+class Line:
+    """Units side by side, and their positions along their direction from the first one.
+
+    Attributes:
+        units: in order.
+        starts, ends: of each unit, in the page's units.
+        right: distance from the first unit to the end of the lines of its paragraph or column; 0: unknown.
+    """
+
+    units: list[TextUnit] = field(repr=False)
+    starts: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    x: float = 0.0
+    y: float = 0.0
+    ex: float = 1.0
+    ey: float = 0.0
+    size: float = 0.0
+    right: float = 0.0
+
+    def __post_init__(self) -> None:
+        first = self.units[0].first
+        self.x, self.y, self.right = first.x, first.y, self.units[0].right
+        self.ex, self.ey = math.cos(first.angle), math.sin(first.angle)
+        self.size = max(unit.first.size for unit in self.units)
+        for unit in self.units:
+            start = self.measure_along(unit.first)
+            self.starts.append(start)
+            self.ends.append(start + unit.first.width)
+
+    def measure_along(self, glyph: Glyph) -> float:
+        """Return the position of a character along the line."""
+        return (glyph.x - self.x) * self.ex + (glyph.y - self.y) * self.ey
+
+    def get_range(self) -> tuple[float, float]:
+        """Return its first and last point in the frame of its direction, comparable between parallel lines."""
+        start = self.x * self.ex + self.y * self.ey
+        return start, start + max(self.ends)
+
+    def get_height(self) -> float:
+        """Return its baseline in the frame of its direction."""
+        return self.y * self.ex - self.x * self.ey
+
+
+@dataclass(slots=True, eq=False)
+class _Setting:
+    """How a line is set: the move of each kept unit, and the place, text and width of each replacement."""
+
+    moves: list[tuple[TextUnit, float]]
+    texts: list[tuple[TextUnit, str, float, float]]
+
+
+MoveByGlyph = dict[tuple[object, int, int, int], float]
+"""How far a character moves along its line, as a number of a TJ array, by stream, operator, string and byte."""
+
+
+class LineSetter:
+    """Sets the lines of a file anew.
+
+    Attributes:
+        moves: the characters that move.
+        shortened: the replacements of which the short form was used.
+
+    Args:
+        units: all units of the file.
+        boxes: left, bottom, right and top of each page.
+        edges: the vertical edges of frames on each page.
+        is_fixed: returns whether a character cannot move.
+        short_forms: short form by replacement.
+    """
+
+    def __init__(
+        self,
+        units: Sequence[TextUnit],
+        boxes: Sequence[tuple[float, float, float, float]],
+        edges: Mapping[int, Sequence[Edge]],
+        is_fixed: Callable[[Glyph], bool],
+        short_forms: Mapping[str, str],
+    ) -> None:
+        by_line: dict[tuple[int, int], list[TextUnit]] = defaultdict(list)
+        for unit in units:
+            by_line[unit.first.page, unit.line].append(unit)
+        self._lines = {key: Line(some) for key, some in by_line.items()}
+        self._on_page: dict[tuple[int, int], list[Line]] = defaultdict(list)
+        for (page, _), line in self._lines.items():
+            if not line.units[0].first.plane:
+                self._on_page[page, _round_angle(line)].append(line)
+        self._boxes, self._edges, self._is_fixed, self._short_forms = boxes, edges, is_fixed, short_forms
+        self.moves: MoveByGlyph = {}
+        self.shortened: set[str] = set()
+
+    def can_set_line(self, page: int, number: int) -> bool:
+        """Return whether all characters of a line can move."""
+        line = self._lines[page, number]
+        return line.size > 0.1 and not any(self._is_fixed(g) for unit in line.units for g in unit.glyphs)
+
+    def set_line(
+        self, page: int, number: int, texts: Mapping[int, str], gone: frozenset[int]
+    ) -> Iterator[tuple[TextUnit, str, float]]:
+        """Set a line anew.
+
+        Args:
+            page, number: the line.
+            texts: replacements by the ``id`` of the unit in whose place they are set.
+            gone: the ``id`` of all units that are removed.
+
+        Yields:
+            The unit in whose place a text is set, the text, and its width.
+        """
+        line = self._lines[page, number]
+        neighbours = self._on_page[page, _round_angle(line)] if not line.units[0].first.plane else []
+        align, is_justified = _find_alignment(line, neighbours)
+        lower, upper = self._find_limits(line, page, neighbours)
+        setting = self._choose_setting(line, texts, gone, (lower, upper), align, is_justified)
+        ratio = 0.0
+        for unit, move in setting.moves:
+            for glyph in unit.glyphs:
+                ratio = glyph.back / glyph.width if glyph.width > 1e-6 else ratio
+                self.moves.setdefault((glyph.stream, glyph.op, glyph.item, glyph.start), ratio * move)
+        for unit, text, move, width in setting.texts:
+            glyph = unit.first
+            if glyph.width > 1e-6:
+                number_of_move = glyph.back / glyph.width * move
+                self.moves.setdefault((glyph.stream, glyph.op, glyph.item, glyph.start), number_of_move)
+            yield unit, text, width
+
+    def _choose_setting(
+        self,
+        line: Line,
+        texts: Mapping[int, str],
+        gone: frozenset[int],
+        limits: tuple[float, float],
+        align: float,
+        is_justified: bool,
+    ) -> _Setting:
+        """Return the first setting that has room: full texts, narrower ones, short forms from the longest on."""
+        chosen = dict(texts)
+        longest_first = sorted(texts, key=lambda key: (-len(texts[key]), list(texts).index(key)))
+        for shortened in (None, *longest_first):
+            if shortened is not None and texts[shortened]:
+                chosen[shortened] = self._short_forms[texts[shortened]]
+            for scale in (1.0, NARROW):
+                setting = _try_setting(line, chosen, gone, limits, align, is_justified, scale)
+                if setting is not None:
+                    self.shortened.update(texts[k] for k in texts if chosen[k] != texts[k])
+                    return setting
+        self.shortened.update(text for text in texts.values() if text)
+        # Without any room, it reaches into the margin.
+        setting = _try_setting(line, chosen, gone, (-math.inf, math.inf), 0.0, False, NARROW)
+        assert setting is not None
+        return setting
+
+    def _find_limits(self, line: Line, page: int, neighbours: Sequence[Line]) -> tuple[float, float]:
+        """Return how far a line may reach, from its first unit: to the next text, frame, or margin."""
+        start, end = line.get_range()
+        height = line.get_height()
+        others = [other for other in neighbours if other is not line]
+        ranges = [other.get_range() for other in others]
+        left, right = (min((a for a, _ in ranges), default=start), max((b for _, b in ranges), default=end))
+        if line.right > 0:
+            margin = start + line.right
+            if sum(abs(b - margin) < 2 * line.size for _, b in ranges) >= 2:
+                right = margin
+        x0, _, x1, _ = self._boxes[page]
+        if abs(line.ey) < 0.01 and line.ex > 0:
+            # A page with few words has no margin that can be seen.
+            right = max(right, x1 - (min(start, left) - x0)) if line.right <= 0 or len(others) < 3 else right
+            for edge in self._edges.get(page, ()):
+                if edge.low - 1 <= line.y <= edge.high + 1:
+                    if edge.x >= end - 0.5:
+                        right = min(right, edge.x - 1.5)
+                    elif edge.x <= start + 0.5:
+                        left = max(left, edge.x + 1.5)
+        for other, (a, b) in zip(others, ranges, strict=True):
+            if -0.9 * other.size < other.get_height() - height < 0.9 * line.size:
+                if a >= end - 0.3 * line.size:
+                    right = min(right, a - PADDING * line.size)
+                elif b <= start + 0.3 * line.size:
+                    left = max(left, b + PADDING * line.size)
+        return min(left, start) - start, max(right, end) - start
+
+
+def _round_angle(line: Line) -> int:
+    return round(math.degrees(math.atan2(line.ey, line.ex))) % 360
+
+
+def _find_alignment(line: Line, neighbours: Sequence[Line]) -> tuple[float, bool]:
+    """Return the share of a line's change that moves its beginning (0 left, 0.5 centred, 1 right), and whether the line
+    is justified, from the lines that begin or end where it does."""
+    start, end = line.get_range()
+    count: Counter[float] = Counter()
+    for other in neighbours:
+        if other is line:
+            continue
+        a, b = other.get_range()
+        near = abs(a - start) < 0.7, abs(a + b - start - end) < 1.4, abs(b - end) < 0.7
+        for place, is_near in zip((0.0, 0.5, 1.0), near, strict=True):
+            count[place] += is_near
+    spaces = sum(unit.text.isspace() or bool(unit.before) for unit in line.units)
+    is_justified = count[0.0] >= 2 and count[1.0] >= 2 and spaces >= JUSTIFIED
+    best = max((0.0, 0.5, 1.0), key=lambda place: (count[place], -place))
+    return (0.0 if is_justified else best), is_justified
+
+
+def _list_pieces(line: Line, texts: Mapping[int, str], gone: frozenset[int]) -> Iterator[tuple[int, int, bool]]:
+    """Yield the pieces of a line: first and last index, and whether they are removed; one for each replacement."""
+    first = 0
+    for index, unit in enumerate(line.units):
+        is_gone = id(unit) in gone
+        following = line.units[index + 1] if index + 1 < len(line.units) else None
+        goes_on = is_gone and following is not None and id(following) in gone and id(following) not in texts
+        if not goes_on:
+            yield first, index, is_gone
+            first = index + 1
+
+
+def _try_setting(
+    line: Line,
+    texts: Mapping[int, str],
+    gone: frozenset[int],
+    limits: tuple[float, float],
+    align: float,
+    is_justified: bool,
+    scale: float,
+) -> _Setting | None:
+    """Return a line with these texts, or None if it would reach over its limits."""
+    moves: list[tuple[TextUnit, float, int]] = []
+    placed: list[tuple[TextUnit, str, float, float, int]] = []
+    move = new_end = 0.0
+    closing: float | None = None
+    spaces = 0
+    for first, last, is_gone in _list_pieces(line, texts, gone):
+        unit, start, end = line.units[first], line.starts[first], max(line.ends[first : last + 1])
+        spaces += new_end > 0 and (unit.text.isspace() or bool(unit.before))
+        if not is_gone:
+            if closing is not None and not unit.text.isspace():
+                move, closing = closing - start, None
+            moves.append((unit, move, spaces))
+            if not unit.text.isspace():
+                new_end = end + move
+            continue
+        text = texts.get(id(unit), "")
+        if not text:
+            closing = start + move if closing is None else closing
+            continue
+        if closing is not None:
+            move, closing = closing - start, None
+        # A text that no standard font has is a box as wide as the original.
+        wide = measure_text_width(text, unit.first.style) * unit.first.size * scale or end - start
+        placed.append((unit, text, move, wide, spaces))
+        new_end = start + move + wide
+        move += wide - (end - start)
+    lower, upper = limits
+    extra = 0.0
+    if spaces and new_end > upper:
+        extra = max((upper - new_end) / spaces, -SHRINK * line.size)
+    elif spaces and is_justified:
+        wanted = (max(line.ends) - new_end) / spaces
+        extra = wanted if 0 < wanted <= STRETCH * line.size else 0.0
+    new_end += extra * spaces
+    shift = -align * (new_end - max(line.ends))
+    if align:
+        shift = min(shift, upper - new_end)
+    if new_end + shift > upper + 0.05 or shift < min(0.0, lower) - 0.05:
+        return None
+    return _Setting(
+        [(unit, m + extra * n + shift) for unit, m, n in moves],
+        [(unit, text, m + extra * n + shift, wide) for unit, text, m, wide, n in placed],
+    )
