@@ -1,10 +1,11 @@
-"""PDF: text is removed from the page content and its replacement is drawn in its place; the rest of the page is kept.
+"""PDF: text is removed from the page content and its line set anew with the replacement; the rest of the page is kept.
 
 Text is read as it is laid out: columns, tables, words split at line ends, forms, notes, hidden layers. Replaced text is
 removed from the file, not hidden under a box. Metadata, attachments, thumbnails, comments, scripts, structure and
 earlier revisions are removed. Pictures become grey boxes unless you choose otherwise. Several readers then read the
-result; if any of them can still read a replaced text, the file is refused. Scans, and pages
-whose fonts do not tell their letters, are read by OCR (extra ``ocr``) and become pictures.
+result; if any of them can still read a replaced text, the file is refused. Where a replacement has no room a short form
+such as ``[P6]`` stands, and a last page explains it. Scans, and pages whose fonts do not tell their letters, are read
+by OCR (extra ``ocr``) and become pictures.
 """
 
 from __future__ import annotations

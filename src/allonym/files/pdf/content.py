@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +23,9 @@ MIN_EDGE = 6.0
 
 SHOWING = frozenset(("Tj", "TJ", "'", '"'))
 _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
+_PATH = {"m": 2, "l": 2, "re": 4}
+"""Operators that draw lines and boxes, and their numbers of operands."""
+
 _TEXT_STATE = {"Tc": "char", "Tw": "word", "TL": "leading", "Ts": "rise"}
 """Operators that set one number of the text state."""
 
@@ -262,8 +266,9 @@ class Content:
                 plane, span = marks.pop()
             elif op in _PAINTING:
                 self.shapes[self._page] += 1
-            elif op in ("m", "l", "re"):
-                point = self._add_edges(op, [float(a) for a in args], state.ctm, point)
+            elif op in _PATH and len(args) == _PATH[op]:
+                with suppress(TypeError, ValueError):
+                    point = self._add_edges(op, [float(a) for a in args], state.ctm, point)
 
     def _add_edges(
         self, op: str, numbers: Sequence[float], ctm: pikepdf.Matrix, point: tuple[float, float]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
 
-from allonym.document import KEPT, PROSE, Document
+from allonym.document import Document
 from allonym.errors import RefusedContent, hide_foreign_errors
 from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
@@ -37,9 +37,7 @@ def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChu
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
-    roles = [KEPT if u.is_line_number else PROSE for u in units] + [PROSE] * len(file.slots)
-    separators = [*gaps[1:], ""] if texts else []
-    document = Document.from_parts("", texts, separators=separators, roles=roles if KEPT in roles else ())
+    document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
     picture_count = sum(p.page not in file.scans for p in file.content.pictures)
     treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
     tally = Tally(treated=Counter({treatment: picture_count} if picture_count else {}))

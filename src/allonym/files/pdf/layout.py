@@ -44,7 +44,6 @@ class TextUnit:
         before: the separator from the previous unit, as a reader sees it.
         line: number of its line in the file.
         right: distance to the end of the lines of its paragraph or column; 0 if unknown.
-        is_line_number: whether it belongs to the number of a line at the margin.
     """
 
     text: str = field(repr=False)
@@ -52,7 +51,6 @@ class TextUnit:
     before: str = ""
     line: int = -1
     right: float = 0.0
-    is_line_number: bool = False
 
     @property
     def first(self) -> Glyph:
@@ -93,8 +91,8 @@ def order_glyphs_for_reading(
     out: list[TextUnit] = []
     line = 0
     for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
-        angle = median_high(g.angle for g in planes[key])
-        units, line = _order_glyphs_at_angle(planes[key], duplicates, angle, line)
+        direction = median_high(g.angle for g in planes[key])
+        units, line = _order_glyphs_at_angle(planes[key], duplicates, direction, line)
         if units and out:
             units[0].before = "\n\n"
         out += units
@@ -185,7 +183,7 @@ def _order_glyphs_at_angle(
     for number in numbers:
         number.units[0].before = "\n" if out else ""
         for unit in number.units:
-            unit.line, unit.is_line_number = line, True
+            unit.line = line
         out += number.units
         line += 1
     return out, line
@@ -410,13 +408,14 @@ def _separate_words(segment: _Run) -> list[TextUnit]:
 
 def _separate_grid_words(units: list[TextUnit]) -> bool:
     """Separate words at empty cells if letters of different widths are equally spaced; return whether they are."""
-    steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairwise(units)]
+    pairs = [(a, b) for a, b in pairwise(units) if a.text[-1] != b.text[0]]  # a leader of dots is no grid
+    steps = [math.hypot(b.first.x - a.first.x, b.first.y - a.first.y) for a, b in pairs]
     usual = _find_median(steps)
     equal = sum(abs(step - usual) < 0.02 * usual for step in steps)
     widths = [u.first.width for u in units]
-    if len(units) < 6 or equal < 0.7 * len(steps) or max(widths) <= 1.2 * min(widths):
+    if len(pairs) < 5 or equal < 0.7 * len(steps) or max(widths) <= 1.2 * min(widths):
         return False
-    for step, (a, b) in zip(steps, pairwise(units), strict=True):
+    for step, (a, b) in zip(steps, pairs, strict=True):
         if step > 1.5 * usual and not a.text.isspace() and not b.text.isspace():
             b.before = " "
     return True

@@ -207,14 +207,13 @@ class LineSetter:
         others = [other for other in neighbours if other is not line]
         ranges = [other.get_range() for other in others]
         left, right = (min((a for a, _ in ranges), default=start), max((b for _, b in ranges), default=end))
-        if line.right > 0:
-            margin = start + line.right
-            if sum(abs(b - margin) < 2 * line.size for _, b in ranges) >= 2:
-                right = margin
+        margin = start + line.right
+        has_margin = line.right > 0 and sum(abs(b - margin) < 0.7 for _, b in ranges) >= 2
+        right = margin if has_margin else right
         x0, _, x1, _ = self._boxes[page]
         if abs(line.ey) < 0.01 and line.ex > 0:
-            # A page with few words has no margin that can be seen.
-            right = max(right, x1 - (min(start, left) - x0)) if line.right <= 0 or len(others) < 3 else right
+            # Without lines that end at a margin, it is as wide as the left one.
+            right = max(right, x1 - (min(start, left) - x0)) if not has_margin else right
             for edge in self._edges.get(page, ()):
                 if edge.low - 1 <= line.y <= edge.high + 1:
                     if edge.x >= end - 0.5:
@@ -247,7 +246,7 @@ def _find_alignment(line: Line, neighbours: Sequence[Line]) -> tuple[float, bool
         for place, is_near in zip((0.0, 0.5, 1.0), near, strict=True):
             count[place] += is_near
     spaces = sum(unit.text.isspace() or bool(unit.before) for unit in line.units)
-    is_justified = count[0.0] >= 2 and count[1.0] >= 2 and spaces >= JUSTIFIED
+    is_justified = count[1.0] >= max(2, count[0.0] // 3) and count[0.0] >= 2 and spaces >= JUSTIFIED
     best = max((0.0, 0.5, 1.0), key=lambda place: (count[place], -place))
     return (0.0 if is_justified else best), is_justified
 
@@ -305,8 +304,8 @@ def _try_setting(
     if spaces and new_end > upper:
         extra = max((upper - new_end) / spaces, -SHRINK * line.size)
     elif spaces and is_justified:
-        wanted = (max(line.ends) - new_end) / spaces
-        extra = wanted if 0 < wanted <= STRETCH * line.size else 0.0
+        change = (max(line.ends) - new_end) / spaces
+        extra = change if 0 < change <= STRETCH * line.size else 0.0
     new_end += extra * spaces
     shift = -align * (new_end - max(line.ends))
     if align:

@@ -128,7 +128,7 @@ class Painter:
         gaps: dict[int, Gap] = {}
         for patch in self._patches:
             for gap in patch.gaps:
-                texts[gap.first.page, gap.units[0].line].update()
+                texts.setdefault((gap.first.page, gap.units[0].line), {})
             gap = patch.widest
             if patch.text:
                 texts[gap.first.page, gap.units[0].line][id(gap.units[0])] = patch.text
