@@ -343,7 +343,7 @@ def member_id(text: str) -> bool:
 def login_name(text: str) -> bool:
     """A user name: at least three characters, and not a word that follows such a hotword in plain prose."""
     bare = text.strip("\"'.-").lower()
-    return len(bare) >= 3 and bare not in _PROSE
+    return len(bare) >= 3 and bare.removeprefix("e-") not in _PROSE
 
 
 def named_login(text: str) -> bool:
@@ -363,15 +363,15 @@ _SERVICE_LOGINS = frozenset(
     "ubuntu user username user1 user2 vagrant vscode worker www you yourname your_name your-name".split()
 )
 _PROSE = frozenset(
-    "about above again all already also always and any another anything are available based been being both broken "
-    "but call can change changed correct could currently data details did different disabled does down each either "
-    "else enabled entered entry every everything expired failed for from full fully get given gone good had has "
-    "have her here his how incorrect into invalid issue its just known like locked made make missing more must name "
-    "needed never new nothing not now number off okay old one only optional our out over own page password phone "
-    "please private protected public required reset right same screen secure sent set should shown simple simply "
-    "some something still such taken that the their them then there these they this those through time too "
-    "unavailable unique unknown until used user username using valid very was way weak well what when where which "
-    "who will with without working wrong yes you your".split()
+    "about above address again all already also always and another any anything are available based been being both "
+    "broken but call can change changed correct could currently data details did different disabled does down each "
+    "either else email enabled entered entry every everything expired failed for from full fully get given gone good "
+    "had has have her here his how incorrect into invalid issue its just known like locked made mail make missing "
+    "more must name needed never new not nothing now number off okay old one only optional our out over own page "
+    "password phone please private protected public required reset right same screen secure sent set should shown "
+    "simple simply some something still such taken that the their them then there these they this those through time "
+    "too unavailable unique unknown until used user username using valid very was way weak well what when where "
+    "which who will with without working wrong yes you your".split()
 )
 
 

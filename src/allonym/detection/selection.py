@@ -29,6 +29,8 @@ from allonym.detection.mentions import (
     is_written_with_care,
 )
 from allonym.detection.public_figures import drop_public_figures
+from allonym.detection.short_dates import SCORE as DATE_SCORE
+from allonym.detection.short_dates import find_short_dates
 from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
 from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
@@ -211,6 +213,10 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
             if is_written_with_care(text, [turn.start for turn in document.turns]):
                 more += find_capitalised_names(text, [*findings, *more])
             findings += _drop_technical_noise(text, more, policy)
+    if compute_needed_scores(policy)["DATE"] <= DATE_SCORE and (
+        dates := find_short_dates(text, findings, policy.taxonomy)
+    ):
+        findings += _drop_technical_noise(text, dates, policy)
     if is_tagged and person_score <= 1:
         findings = _relabel_family_names(text, findings)
     if is_tagged:

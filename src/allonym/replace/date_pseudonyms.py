@@ -4,7 +4,8 @@
   language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its
   middle does. A month moves by at least one month. Decades and centuries stay.
 - A date without a year moves as one of the year that the nearest date with a year names, and a day alone (the 9th) as
-  one of the nearest month. A holiday becomes the one that is nearest to where it moves.
+  one of the nearest month. A holiday becomes the one that is nearest to where it moves, among those that are known
+  where it is kept.
 - A weekday alone moves along, unless whole weeks are moved. Times of day, durations and times relative to today
   ("last Tuesday", "yesterday", "gestern") stay: they say nothing without the date. But times that are exact to the
   thousandth of a second move, all by as much, up to twenty seconds: they are nearly as good as a name.
@@ -31,7 +32,16 @@ from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
 from allonym.replace.tables import find_calendar_name, join_calendar_names, read_toml, write_calendar_name
-from allonym.replace.wording import ONES, ORDINALS, TENS, get_ordinal_suffix, read_number, write_number
+from allonym.replace.wording import (
+    ONES,
+    ORDINALS,
+    TENS,
+    get_ordinal_suffix,
+    match_case,
+    read_number,
+    write_number,
+)
+from allonym.text.dates import find_date_order
 
 MOST_YEARS = 2
 """The most years that an age moves either way."""
@@ -51,7 +61,20 @@ _YEARS = re.compile(
     rf"(?:\s?[-–—/]\s?(?P<to>{_YEAR}|[0-9]{{2}}))?(?:\s?(?:roku|r\.?))?"
 )
 _SHORT_YEAR = re.compile(rf"(?i)(?:(?:{_NAMED_YEAR})\s*['’]?|['’])(?P<short>[0-9]{{2}})")
-_SPOKEN_YEAR = re.compile(rf"(?i)(?P<spoken>(?:{'|'.join(TENS[2:])})(?:[- ](?:{'|'.join(ONES[1:10])}))?)")
+_HOLIDAY_NAMES = "|".join(sorted((n for group in read_toml()["holidays"].values() for n in group), key=len)[::-1])
+_HOLIDAY = re.compile(rf"(?i)\b(?:{_HOLIDAY_NAMES})\b")
+_HOLIDAY_OF = re.compile(
+    rf"(?i)(?P<name>{_HOLIDAY_NAMES})(?P<link>,?\s+(?:(?:of|in)\s+)?)"
+    rf"(?P<rest>['’]?[0-9].*|(?:eighteen|nineteen|twenty|{'|'.join(TENS)})\b.*)"
+)
+_NTH_WEEKDAY = re.compile(
+    rf"(?i)(?P<nth>(?:first|second|third|fourth|last)\s+)(?P<name>{join_calendar_names('weekday')})"
+    r"(?P<link>\s+(?:of|in)\s+)(?P<rest>\S.*)"
+)
+_SPOKEN_YEAR = re.compile(
+    r"(?i)(?:(?:eighteen|nineteen|twenty)[- ])?"
+    rf"(?P<spoken>(?:{'|'.join(TENS[2:])})(?:[- ](?:{'|'.join(ONES[1:10])}))?)"
+)
 _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
     rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
@@ -70,7 +93,7 @@ _DECADES = re.compile(  # as coarse as ten years
 )
 _RELATIVE = re.compile(  # what says nothing without another date
     r"(?i)(?:daily|weekly|monthly|yearly|annually|weekends?)"
-    r"|(?:(?:the|every|each|all)\s+)?(?:day|night|morning|afternoon|evening|week|month|quarter|year|weekend)s?"
+    r"|(?:(?:the|every|each|all|an?|one)\s+)?(?:day|night|morning|afternoon|evening|week|month|quarter|year|weekend)s?"
     r"|.*\b(?:ago|today|tonight|tomorrow|yesterday|now|last|next|this|previous|following|past|coming|same|earlier"
     r"|later|recently|currently|nowadays|heute|gestern|morgen|vorgestern|übermorgen|vor|letzte[nrsm]?|nächste[nrsm]?"
     r"|diese[nrsm]?|kommende[nrsm]?|vergangene[nrsm]?|dzisiaj|dziś|wczoraj|jutro|przedwczoraj|pojutrze|temu|zeszł\w+"
@@ -194,7 +217,7 @@ def _render_if_permitted(is_permitted: Callable[[str], bool], render: Renderer, 
 
 def _is_permitted_date(text: str) -> bool:
     """Whether all words of a text are those of dates, or it is a holiday."""
-    return pseudonym.has_only_time_words(text) or _LEAD.sub("", text, count=1) in read_toml()["holidays"]
+    return pseudonym.has_only_time_words(_HOLIDAY.sub("", text, count=1))
 
 
 def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
@@ -206,7 +229,8 @@ def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
 
 
 def _get_order(cast: Cast, target: Wanted) -> str:
-    return str(target.options.get("order", "mdy")) if cast.setting.policy.language == "en" else "dmy"
+    order = str(target.options.get("order", "mdy")) if cast.setting.policy.language == "en" else "dmy"
+    return find_date_order(cast.text, order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +317,9 @@ class _Mover:
         """Move a year of the last century in words: ``eighty-six``."""
         number = read_number(match["spoken"])
         years = round(self.days / 365.25) or (1 if self.days > 0 else -1)
-        return None if number is None else write_number((number + years - 20) % 80 + 20, match["spoken"])
+        if number is None:
+            return None
+        return _replace_groups(match, {"spoken": write_number((number + years - 20) % 80 + 20, match["spoken"])})
 
     def _move_quarter(self, match: re.Match[str]) -> str | None:
         """Move a quarter or a half of a year as its middle moves."""
@@ -330,6 +356,11 @@ class _Mover:
         day = day if day != old.day else day % 28 + 1
         return _replace_groups(match, {"d": str(day), "ord": get_ordinal_suffix(day, match["ord"])})
 
+    def _move_before_rest(self, match: re.Match[str]) -> str | None:
+        """Move a holiday or a weekday, and the date behind it: ``Christmas 2019``, ``first Friday of Lent``."""
+        new, rest = self.move_date_text(match["name"]), self.move_date_text(match["rest"])
+        return None if new is None or rest is None else _replace_groups(match, {"name": new, "rest": rest})
+
     def _move_weekday(self, match: re.Match[str]) -> str | None:
         name = find_calendar_name("weekday", match["name"], self.language)
         new = name and write_calendar_name(name.place + self.days, name, match["name"])
@@ -344,18 +375,22 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_SEASON, _Mover._move_season),
     (_WEEKDAY, _Mover._move_weekday),
     (_DAY_ALONE, _Mover._move_day_alone),
+    (_HOLIDAY_OF, _Mover._move_before_rest),
+    (_NTH_WEEKDAY, _Mover._move_before_rest),
 )
 
 
 def _move_holiday(text: str, days: int) -> str | None:
-    """Return the holiday that is nearest to where another moves."""
-    holidays: dict[str, int] = read_toml()["holidays"]
-    place = next((place for name, place in holidays.items() if name.casefold() == text.casefold()), None)
-    if place is None:
+    """Return the holiday that is nearest to where another moves, of those known everywhere or in the same countries."""
+    groups: dict[str, dict[str, int]] = read_toml()["holidays"]
+    known = {name.casefold(): (place, group) for group, names in groups.items() for name, place in names.items()}
+    if text.casefold() not in known:
         return None
+    place, group = known[text.casefold()]
     goal = place + days
-    others = {name: other for name, other in holidays.items() if other != place}
-    return min(others, key=lambda name: min((others[name] - goal) % 365, (goal - others[name]) % 365))
+    pool = groups[group] if group == "seasons" else groups["everywhere"] | groups[group]
+    others = {name: other for name, other in pool.items() if other != place}
+    return match_case(min(others, key=lambda name: min((others[name] - goal) % 365, (goal - others[name]) % 365)), text)
 
 
 def _replace_groups(match: re.Match[str], parts: Mapping[str, str]) -> str:
@@ -372,6 +407,8 @@ def _read_age(text: str) -> int:
 def _move_age(text: str, years: int) -> str | None:
     """Return an age, or a range of ages, ``years`` units later; ages by decades stay; None where there is no number."""
     numbers = list(_NUMBER.finditer(text))
+    if len(numbers) > 1 and _SPOKEN_YEAR.fullmatch(text):
+        del numbers[0]  # the century
     if not numbers:
         return text if _DECADE.search(text) else None
     ages = [max(_read_age(m[0]) + years, 1) for m in numbers]

@@ -18,6 +18,7 @@ from allonym.plan import digest
 from allonym.protocol import Mention, Setting, check_range, traits
 from allonym.replace.tables import find_calendar_name, join_calendar_names, write_calendar_name
 from allonym.replace.wording import ORDINALS, capitalise_like, get_ordinal_suffix
+from allonym.text.dates import find_date_order
 
 LONGEST = 64
 """Characters of a date."""
@@ -263,10 +264,10 @@ def shift_dates(
 
     Args:
         max_days: the most that a date moves either way, 1 to 36,500; it never moves by 0.
-        order: how ``03/04/2020`` is read.
+        order: how ``03/04/2020`` is read, where no other date of the document shows it.
         subject: metadata key that names the person; all documents of one person move alike.
         keep_weekday: move by whole weeks only.
     """
-    written = read_date(mention.text, order)
+    written = read_date(mention.text, find_date_order(setting.document.text, order))
     new = move_date(written, draw_day_shift(setting, max_days, subject, keep_weekday)) if written is not None else None
     return mention.tag if new is None or new == mention.text else new

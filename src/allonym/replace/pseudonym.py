@@ -139,7 +139,7 @@ def pseudonym(
         max_days: the most that dates move either way, 1 to 36,500; they never move by 0. From 732 on no date keeps its
             year.
         keep_weekday: move dates by whole weeks only.
-        order: how ``03/04/2020`` is read.
+        order: how ``03/04/2020`` is read, where no other date of the document shows it.
         kb: file of another knowledge base; see ``allonym kb``.
     """
     return render_mention(mention, setting, typed("Mapping[str, Renderer]", setting.prepared["pseudonym"]))

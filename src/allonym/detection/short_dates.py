@@ -1,0 +1,76 @@
+"""Dates without a year, such as 28/3, in a text that has dates with slashes.
+
+Such a pair of numbers may as well be a score or a fraction. It counts where it stands in a list or a range of dates,
+behind a word that takes a date, or where one of its numbers can only be a day.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+
+from allonym.document import Reach, Span
+from allonym.labels import Taxonomy
+from allonym.text.dates import SHORT_DATE, find_date_order
+
+SCORE = 0.6
+_SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}(?:/(?:[0-9]{4}|[0-9]{2}))?")
+_LINK = re.compile(r" ?(?:,|;|-|–|and|or|to|until|till|&) ?(?:the |on )?| and | to ")
+_LEAD = re.compile(
+    r"(?i)\b(?:on|by|since|until|till|from|to|due|before|after|between|dated?|of|for|next|review(?:ed)?|seen|week of"
+    r"|beginning|starting|ending)[:.]? (?:the )?\Z"
+)
+_FRACTIONS = frozenset((16, 20, 24, 25, 30))  # bottoms of fractions and scores that may be days
+_NO_DATES = frozenset(("24/7", "9/11", "50/50"))
+
+
+def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find the dates without a year that no finding covers, where a finding is a date with slashes."""
+    dates = [span for span in findings if taxonomy.within(span.label, "DATE_TIME")]
+    seeds = [span for span in dates if _SLASHED.fullmatch(text, span.start, span.end)]
+    if not seeds:
+        return []
+    order = find_date_order(text)
+    matches = [m for m in SHORT_DATE.finditer(text) if m[0] not in _NO_DATES and _is_date(m, order)]
+    covered = Reach((span.start, span.end) for span in findings)
+    places = sorted({*((m.start(), m.end()) for m in matches), *((s.start, s.end) for s in seeds)})
+    linked = _find_linked(text, places)
+    tops = {m[2] for m in matches if int(m[1]) > int(m[2])}  # what more is counted of is no best score
+    out = []
+    for match in matches:
+        if covered.touches(*match.span()) or (match[2] in ("5", "10") and match[2] not in tops):
+            continue
+        lead = _LEAD.search(text, max(0, match.start() - 24), match.start())
+        if match.start() in linked or lead or _can_only_be_day(match):
+            out.append(Span(*match.span(), "DATE", SCORE, "dates:without-year"))
+    return out
+
+
+def _is_date(match: re.Match[str], order: str) -> bool:
+    first, second = int(match[1]), int(match[2])
+    readings = {"dmy": (first, second), "mdy": (second, first)}
+    pairs = [readings[order]] if order else list(readings.values())
+    return any(1 <= day <= 31 and 1 <= month <= 12 for day, month in pairs)
+
+
+def _can_only_be_day(match: re.Match[str]) -> bool:
+    first, second = int(match[1]), int(match[2])
+    return max(first, second) > 12 and (first > second or second not in _FRACTIONS)
+
+
+def _find_linked(text: str, places: Sequence[tuple[int, int]]) -> set[int]:
+    """Find the starts of those that a comma, a dash or a word links to another, unless all share their bottom."""
+    number = 0
+    numbers = []
+    for i, (start, _) in enumerate(places):
+        number += not (i and _LINK.fullmatch(text, places[i - 1][1], start))
+        numbers.append(number)
+    linked: set[int] = set()
+    for _, group in groupby(zip(numbers, places, strict=True), key=lambda item: item[0]):
+        members = [place for _, place in group]
+        pairs = [text[start:end].split("/") for start, end in members]
+        are_dates = len({pair[1] for pair in pairs}) > 1 or any(len(pair) > 2 or int(pair[0]) > 12 for pair in pairs)
+        if len(members) > 1 and are_dates:
+            linked.update(start for start, _ in members)
+    return linked

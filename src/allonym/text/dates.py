@@ -1,0 +1,37 @@
+"""Dates in digits with slashes: which of their numbers is the day."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+
+SHORT_DATE = re.compile(r"(?<![\w./,\-])([0-9]{1,2})/([0-9]{1,2})(?![\w/\-]|[.,][0-9])")
+"""A day and a month without a year, in any order."""
+_FULL_DATE = re.compile(r"(?<![\w./\-])([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-](?:[0-9]{4}|[0-9]{2})(?![\w/\-]|\.[0-9])")
+
+
+@lru_cache(maxsize=16)
+def find_date_order(text: str, default: str = "") -> str:
+    """Tell how a text writes its dates in digits: ``dmy``, ``mdy``, or ``default`` where they do not tell.
+
+    Dates with a year count first, then those without one.
+
+    >>> find_date_order("from 9/2/2022 to 23/2/2022")
+    'dmy'
+    """
+    for pattern in (_FULL_DATE, SHORT_DATE):
+        orders = list(_list_orders(pattern.findall(text)))
+        if len(set(orders)) > 1:
+            return max(("dmy", "mdy"), key=orders.count)
+        if orders:
+            return orders[0]
+    return default
+
+
+def _list_orders(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for first, second in ((int(a), int(b)) for a, b in pairs):
+        if 12 < first <= 31 and 1 <= second <= 12:
+            yield "dmy"
+        elif 12 < second <= 31 and 1 <= first <= 12:
+            yield "mdy"

@@ -1,0 +1,61 @@
+"""allonym.detection.short_dates and allonym.text.dates: dates without a year, and which number is the day."""
+
+from __future__ import annotations
+
+import pytest
+
+from allonym import anonymize
+from allonym.detection.short_dates import find_short_dates
+from allonym.document import Span
+from allonym.labels import TAXONOMY
+from allonym.text.dates import find_date_order
+
+CASES = [
+    # text with its seed in brackets, and the further dates
+    ("Your appointment was moved from [21/3] to 28/3.", ["28/3"]),
+    ("Minutes of [9/2/2022]. Next meetings: 23/2, 9/3, 23/3.", ["23/2", "9/3", "23/3"]),
+    (
+        "Sessions 1/16, 1/30 and [2/13] attended; 2/27 missed. Pain 6/10 on 1/16, 3/10 on [2/13].",
+        ["1/16", "1/30", "2/27", "1/16"],
+    ),
+    ("Chest pain since [13/11]. Aspirin started; review 30/11.", ["30/11"]),
+    ("Open 24/7 since [13/11/2020], two 3/4 turns, and 1/2 cup of milk, scored 4/5 and 5/5.", []),
+    ("Open since 2020, on 3/4 of the days.", []),
+    ("Due by [31/3/2021]; see page 45/3, or 3/2021.", []),
+]
+
+
+@pytest.mark.parametrize(("marked", "expected"), CASES)
+def test_dates_without_a_year_are_found_beside_others(marked, expected):
+    text, seeds, open_at = "", [], 0
+    for sign in marked:
+        if sign == "[":
+            open_at = len(text)
+        elif sign == "]":
+            seeds.append(Span(open_at, len(text), "DATE", 0.7, "rules:x"))
+        else:
+            text += sign
+    assert [text[s.start : s.end] for s in find_short_dates(text, seeds, TAXONOMY)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("9/2/2022 and 23/2", "dmy"),
+        ("9/2/2022 and 23/2 and 2/23/2022", "mdy"),
+        ("16.11.2019", "dmy"),
+        ("1/16, 1/30", "mdy"),
+        ("03/04/2020", "?"),
+        ("13/13/2020, 1.16.3, v1/16/2", "?"),
+    ],
+)
+def test_dates_of_a_text_tell_their_order(text, order):
+    assert find_date_order(text, "?") == order
+
+
+def test_british_dates_move_as_british_ones():
+    text = "Paid on 6/11/2020 and 3/2/2021, due on 28/10/2020. Reminders: 5/11, 9/11."
+    result = anonymize(text, "pseudonyms", key=bytes(16))
+    for edit in result.plan.edits:
+        assert edit.replacement.count("/") == edit.original.count("/") and int(edit.replacement.split("/")[1]) <= 12
+    assert len(result.plan.edits) == 5
