@@ -8,6 +8,7 @@ with capitals, so texts without capitals yield nothing here.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from allonym.detection import Detector
@@ -24,7 +25,7 @@ from allonym.detection.lexicon import (
 )
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
-from allonym.detection.turns import FAMILY_NAMES
+from allonym.detection.turns import FAMILY_NAMES, is_heading
 from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
@@ -74,6 +75,12 @@ _AFTER_NAME = (
     r"|[.,!?;]|\s*\n|$)?"
 )
 _ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_OF_THING = re.compile(
+    r"(?i)\b(?:colou?r|size|style|file|folder|domain|host|server|device|printer|brand|trade|product|model|item|report"
+    r"|project|template|field|column|table|variable|package|drug|generic|event|course|module|job"
+    r"|task|place|street|road|building) \Z"
+)
+"""Whose name is no person's."""
 _CONTINUATIONS = "calling|speaking|here|from|with|again|over at|on behalf|filling".split("|")
 _INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
 _GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
@@ -130,13 +137,15 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
     names: dict[str, None] = {}
     labels: list[Interval] = []
     names_by_label: dict[str, Interval | None] = {}
+    counts = Counter(text[slice(*turn.speaker)] for turn in document.turns if turn.speaker is not None)
     for turn in document.turns:
         if turn.speaker is None:
             continue
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            is_role = _is_role_of_other_language(text, start, end)
+            is_field = counts[label] == 1 and len(counts) > 2 and is_heading(label)
+            is_role = is_field or _is_role_of_other_language(text, start, end)
             names_by_label[label] = None if is_role else locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:
@@ -218,6 +227,8 @@ def _find_announced_names(text: str, data: bytes, present: Sequence[int]) -> Ite
     if 1 in present:
         for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
             strong = "name" in text[slice(*cue)].lower()
+            if strong and _OF_THING.search(text, max(0, cue[0] - 16), cue[0]):
+                continue
             source = "speakers:introduction" if strong else "speakers:hotword"
             single = strong or _is_name_end(text, name[1])
             yield from _make_name_spans(text, name, 0.8 if strong else 0.7, source, single=single)

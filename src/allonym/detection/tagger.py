@@ -73,6 +73,9 @@ _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
 _DIGITS = read_word_list("digits")
 _DATE_WORDS = read_word_list("date_words")
 _NUMBER_ALONE = re.compile(r"\W*(?:\d{1,2}|\d+(?:\s*[+*^=x×]\s*\d+)+)\W*")
+_CLOCK = re.compile(r"(?:[01]\d|2[0-3])[0-5]\d(?: ?h(?:rs|ours)?)?|[1-9](?:st|nd|rd|th) (?:yr|year|term|half)")
+"""A time of day or a stage of life, which a date it is not; the years from 1600 to 2159 look the same."""
+_YEAR = re.compile(r"1[6-9]\d\d|20\d\d|21[0-5]\d")
 _AMOUNT = re.compile(r" \d[\d.,/]*(?: ?(?:mg|mcg|g|ml|units?)\b.*)?\Z")
 _FOLLOWING = re.compile(r"(['’]s)?( [a-z]+)( [a-z]+)?")
 _LENGTH = re.compile(
@@ -451,7 +454,8 @@ def _has_only_function_words(surface: str) -> bool:
 def _tells_date(surface: str) -> bool:
     """Whether a finding places an event, by a month, a feast or a year, unlike "today" or "ten days"."""
     if any(map(str.isdigit, surface)):
-        return not _NUMBER_ALONE.fullmatch(surface)
+        is_clock = _CLOCK.fullmatch(surface) and not _YEAR.fullmatch(surface)
+        return not is_clock and not _NUMBER_ALONE.fullmatch(surface)
     return not _DATE_WORDS.isdisjoint(find_words(surface.lower()))
 
 

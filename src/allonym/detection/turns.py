@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
-from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Document, Interval, Turn
 
-_SPEAKER = re.compile(r"^[ \t]*([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)", re.MULTILINE)
+_LABEL = r"([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)"
+_SPEAKER = re.compile(rf"^[ \t]*{_LABEL}", re.MULTILINE)
+_FIELD = re.compile(rf"(?:^[ \t]*|(?<=[ \t]{{3}})|(?<=\t)|(?<=\| )){_LABEL}", re.MULTILINE)
+"""A label at the start of a line, or of a cell within it."""
 _WORD = re.compile(r"[^\W\d_]+")
 _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
 _FIELDS = read_word_list("form_fields")
@@ -46,10 +50,31 @@ def find_turns(text: str) -> tuple[Turn, ...]:
 
 
 def find_field_names(text: str) -> tuple[Interval, ...]:
-    """Find the names of fields at the starts of lines, such as ``Chief complaint`` before a colon."""
+    """Find the names of fields at the starts of lines and cells, such as ``Chief complaint`` before a colon.
+
+    A label of words that no list knows as a name is one too, where it stands in the text once, beside other labels: a
+    speaker has more turns.
+    """
     if ":" not in text:
         return ()
-    return tuple(mark.span(1) for mark in _SPEAKER.finditer(text) if _names_only_field(mark[1].lower()))
+    marks = list(_FIELD.finditer(text))
+    counts = Counter(mark[1] for mark in marks)
+    return tuple(
+        mark.span(1)
+        for mark in marks
+        if _names_only_field(mark[1].lower()) or (len(counts) > 1 and counts[mark[1]] == 1 and is_heading(mark[1]))
+    )
+
+
+def is_heading(label: str) -> bool:
+    """Tell whether the words of a label are in dictionaries, and neither roles nor the name of anybody."""
+    words = set(_WORD.findall(label.lower()))
+    has_abbreviation = not label.isupper() and any(map(str.isupper, _WORD.findall(label)))
+    return (
+        bool(words)
+        and not has_abbreviation
+        and words <= (_FIELDS | _FUNCTION | read_dictionary()) - _ROLES - FAMILY_NAMES
+    )
 
 
 def _names_only_field(label: str) -> bool:
@@ -60,7 +85,7 @@ def _names_only_field(label: str) -> bool:
     words = set(_WORD.findall(label))
     if not words & (_FIELDS - FAMILY_NAMES) or words & (_ROLES | FAMILY_NAMES):
         return False
-    return words <= _FIELDS | _FUNCTION | read_ordinary_words()
+    return words <= _FIELDS | _FUNCTION | read_dictionary()
 
 
 def add_turns(document: Document) -> Document:
