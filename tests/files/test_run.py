@@ -156,7 +156,7 @@ def test_folder(tmp_path, policy, failing):
         ("deep/d.jsonl", "line 2"),
         ("deep/e.txt", "deep/e.txt"),
     ]
-    assert leftovers(tmp_path) == [] and "file names" in report.to_text()
+    assert leftovers(tmp_path) == []
     with pytest.raises(UsageError, match="exists"):
         anonymize_path(source, out, policy)
 

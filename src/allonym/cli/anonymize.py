@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from allonym.policy import Policy
 
 BINARY = ("docx", "xlsx", "pptx", "odt", "ods", "odp", "parquet", "pdf", "zip", "epub", "doc", "xls", "ppt")
+_PROCESS_ONLY = {"quotes": "--quote-leftovers", "safe_names": "--safe-names", "name_list": "--name-list"}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
 
@@ -60,6 +61,18 @@ class Files(SettingGroup):
     quarantine: Path | None = declare_setting(
         None,
         "file for the ids of records that could not be processed, with reasons; by default beside TARGET",
+        noun="new file",
+        option="PATH",
+    )
+    safe_names: bool = declare_setting(
+        False,
+        "write files of a folder as folder-001/document-0001.docx; the numbers follow their contents. Records in other "
+        "outputs have numbers in place of their ids",
+    )
+    name_list: Path | None = declare_setting(
+        None,
+        "with --safe-names: write the names of the sources beside those of the outputs, as CSV. Protect that file as "
+        "you protect the source",
         noun="new file",
         option="PATH",
     )
@@ -112,6 +125,7 @@ def anonymize(
       echo "Write to jane.doe@example.com" | allonym anonymize -
       allonym anonymize letter.txt --dry-run --show
       allonym anonymize customers.csv --dry-run --columns customers.toml
+      allonym anonymize interviews/ safe/ --safe-names --name-list names.csv
       allonym anonymize interviews/ safe/ --policy pseudonyms --vault study.vault --secret-file study.key
       allonym anonymize s3://lake/reviews s3://lake/safe --runner ray --key-file secret.key --resume
     """
@@ -121,6 +135,8 @@ def anonymize(
         raise click.UsageError("--show requires --dry-run")
     if files.originals and files.plans is None:
         raise click.UsageError("--originals requires --plans")
+    if files.name_list is not None and not files.safe_names:
+        raise click.UsageError("--name-list requires --safe-names")
     if unique and vault.where:
         raise click.UsageError("--unique cannot be combined with --vault, which does the same")
     target = target or output
@@ -158,6 +174,9 @@ def anonymize(
             if runner == "ray":
                 from allonym.scale import anonymize_on_ray
 
+                for name, option in _PROCESS_ONLY.items():
+                    if settings.pop(name):
+                        raise click.UsageError(f"{option} cannot be combined with --runner ray")
                 settings["workers"] = get_ray_worker_count(files.workers, "files__workers")
                 summary = anonymize_on_ray(source, to, policy, progress=advance, **settings)
             else:

@@ -6,6 +6,7 @@ A format parses bytes into pieces: literal bytes, drafts (a document with a func
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -16,7 +17,7 @@ from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_re
 from allonym.batch import Failure as Failure
 from allonym.document import KEPT, Document, Reach, merge_intervals, splice_text
 from allonym.errors import DataError
-from allonym.plan import Anonymized, measure_reader_score
+from allonym.plan import Anonymized, Plan, measure_reader_score
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
 
@@ -32,6 +33,9 @@ MAX_RATIO = 200
 
 FREE_SIZE = 1 << 25
 """Unpacked bytes up to which the ratio is not checked."""
+
+_LEAST_NAME = 3
+"""Least number of letters of a name that is looked for in ids."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,7 @@ class Tally:
     left: Counter[str] = field(default_factory=Counter)
     reader: Counter[str] = field(default_factory=Counter)
     encodings: Counter[str] = field(default_factory=Counter)
+    identifying_ids: int = 0
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""
@@ -200,12 +205,22 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.offline += outcome.report.offline
         tally.unread.update(outcome.report.unread)
         tally.exceptions += count_covered_kept_parts(piece.document, outcome.plan.covered_intervals)
+        tally.identifying_ids += is_id_identifying(piece.document, outcome.plan)
         tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)
     tally.add(parsed.tally)  # last, since what is left out while writing counts too
     return AnonymizedChunk(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
+
+
+def is_id_identifying(document: Document, plan: Plan) -> bool:
+    """Tell whether the id of a document holds a word of a person's name that is covered in it."""
+    if not any(map(str.isalpha, document.id)):
+        return False
+    words = set(re.findall(r"[^\W\d_]+", document.id.lower()))
+    people = (document.text[e.start : e.end] for e in plan.edits if e.label.startswith("PERSON"))
+    return any(len(word) >= _LEAST_NAME and word in words for name in people for word in name.lower().split())
 
 
 def count_covered_kept_parts(document: Document, covered: Sequence[tuple[int, int]]) -> int:

@@ -17,6 +17,7 @@ from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
 from allonym.files.journal import Journal
+from allonym.files.names import count_identifying_names, give_safe_names, write_name_list
 from allonym.files.output import (
     ChunkOutput,
     LinesFile,
@@ -72,6 +73,8 @@ def anonymize_path(
     quotes: bool = False,
     report: str | Path | None = None,
     quarantine: str | Path | None = None,
+    safe_names: bool = False,
+    name_list: str | Path | None = None,
     batch_size: int = BATCH,
     progress: Advance | None = None,
 ) -> RunReport:
@@ -98,6 +101,10 @@ def anonymize_path(
         report: file for the run report as JSON.
         quarantine: file for records that could not be processed, as JSON lines with id and reason; by default
             the target's name with ``.quarantine.jsonl``, created only if needed.
+        safe_names: write files as ``folder-001/document-0001.docx``; the numbers follow their contents. The report,
+            the plans and the quarantine file give these names, and number records without their ids.
+        name_list: with ``safe_names``: file for the names of the sources beside those of the outputs, as CSV. It is as
+            sensitive as the source.
         batch_size: approximate bytes of input in a batch.
         progress: called with (bytes read, all bytes or None) as results are written.
 
@@ -109,6 +116,12 @@ def anonymize_path(
     began = time.monotonic()
     job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope, quotes)
     items, is_folder = list_items(source, target, format)
+    if name_list is not None and not safe_names:
+        raise UsageError("a list of names requires safe_names")
+    if safe_names:
+        if not Path(target).is_dir() and not is_folder:
+            raise UsageError("safe_names names files in a folder; of a single file, TARGET can be a folder that exists")
+        originals_of_names, items = items, give_safe_names(items, Path(target), is_folder, key)
     out = None if str(target) == "-" else Path(target) if is_folder else items[0].target
     if quarantine is None and out is not None:
         quarantine = out.with_name(f"{out.name}.quarantine.jsonl")
@@ -119,7 +132,7 @@ def anonymize_path(
     if batch_size < 1:
         raise UsageError(f"batch_size must be 1 or more, got {batch_size}")
     settings = describe_settings(job, items, format, is_folder)
-    extras = [Path(p) for p in (quarantine, plans, report) if p is not None]
+    extras = [Path(p) for p in (quarantine, plans, report, name_list) if p is not None]
     check_outputs_distinct(items, extras)
     identity = describe_run_identity(
         items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
@@ -130,7 +143,8 @@ def anonymize_path(
     journal = None
     if out is not None and str(source) != "-":
         journal = Journal(out, identity, key, resume=resume, overwrite=overwrite)
-    run = Run(items, job, journal, is_folder, Path(quarantine) if quarantine else None, Path(plans) if plans else None)
+    extra_paths = (Path(quarantine) if quarantine else None, Path(plans) if plans else None)
+    run = Run(items, job, journal, is_folder, *extra_paths, safe_names)
     keep = False
     try:
         if not run.resumed:
@@ -143,6 +157,8 @@ def anonymize_path(
                     progress(place.consumed, sum(i.size for i in items) or None)
         run.finish_quarantine_and_plans()
         run_report = run.make_report(settings, time.monotonic() - began)
+        if name_list is not None:
+            write_name_list(Path(name_list), originals_of_names, items)
         if report is not None:
             write_file(Path(report), run_report.to_json().encode())
         return run_report
@@ -222,6 +238,7 @@ class Run:
         journal: the journal of its progress; None: the run cannot be resumed.
         is_folder: whether the files are those of a folder, so that a refused file does not end the run.
         quarantine, plans: files for the records left out, and for the plans; None: not written.
+        has_safe_names: whether these files give no ids.
     """
 
     def __init__(
@@ -232,8 +249,10 @@ class Run:
         is_folder: bool,
         quarantine: Path | None,
         plans: Path | None,
+        has_safe_names: bool = False,
     ) -> None:
         self.items, self.job, self.journal, self.is_folder = items, job, journal, is_folder
+        self.has_safe_names = has_safe_names
         self.quarantine, self.plans = LinesFile(quarantine), LinesFile(plans, private=job.originals)
         self.tally = Tally()
         self.refused: list[tuple[str, str]] = []
@@ -331,7 +350,7 @@ class Run:
         line += self._line
         row: dict[str, object] = {"file": item.name} if self.is_folder else {}
         unit = item.format.unit if item.format and item.format.many else ""
-        row["id"] = id or (f"{unit} {line}" if unit else item.name)
+        row["id"] = (id if not self.has_safe_names else "") or (f"{unit} {line}" if unit else item.name)
         if unit:
             row[unit] = line
         file.write(f"{json.dumps(row, ensure_ascii=False)[:-1]}, {json_member}}}")
@@ -388,6 +407,7 @@ class Run:
             refused=tuple(self.refused),
             digest=combine_output_digests(self.digests, self.is_folder),
             seconds=seconds,
+            identifying_names=count_identifying_names(self.items, self.job.policy, self.is_folder),
             **self.tally.to_dict() | {"reader": ReaderScore(**self.tally.reader)},
         )
 

@@ -35,6 +35,8 @@ class RunReport(Serialisable):
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
             ``pictures left out``.
         encodings: files that are not in UTF-8, by their encoding, which is kept.
+        identifying_names: names of files and folders written that seem to hold a person's name or another identifier.
+        identifying_ids: records whose id holds a word of a person's name that was covered in them.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
@@ -59,6 +61,8 @@ class RunReport(Serialisable):
     unread: Mapping[str, int] = field(default_factory=dict)
     exceptions: int = 0
     encodings: Mapping[str, int] = field(default_factory=dict)
+    identifying_names: int = 0
+    identifying_ids: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -106,8 +110,12 @@ class RunReport(Serialisable):
             lines.append(
                 f"columns left unchanged: {_format_count(self.exceptions, 'cell')} covered, with an identifier"
             )
-        if self.settings.get("folder"):
-            lines.append("file names are kept; check whether they identify anybody")
+        if self.identifying_names:
+            what = _format_count(self.identifying_names, "name")
+            lines.append(f"warning: {what} of files or folders may identify somebody; --safe-names gives others")
+        if self.identifying_ids:
+            what = _format_count(self.identifying_ids, "record")
+            lines.append(f"warning: the ids of {what} hold a name; treat their column too, such as by --columns")
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.unread:
