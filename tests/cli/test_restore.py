@@ -68,12 +68,12 @@ def test_a_plan_holds_any_character(run, tmp_path):
     assert run("restore", str(safe), "--plans", str(plan)).out == f"Hello {terms}."
 
 
-def test_it_needs_a_key_or_a_plan_and_plain_text(run, tmp_path, monkeypatch):
+def test_it_needs_a_key_or_a_plan_and_a_target_for_files_with_fields(run, tmp_path, monkeypatch):
     assert run("restore", "-").code == 2
     monkeypatch.setenv("ALLONYM_KEY", KEY)
     (tmp_path / "a.jsonl").write_text("{}")
     result = run("restore", str(tmp_path / "a.jsonl"))
-    assert result.code == 2 and "jsonl" in result.err
+    assert result.code == 2 and "-o FILE is required" in result.err
 
 
 def tagged(tmp_path) -> tuple[str, str]:
@@ -189,18 +189,22 @@ def test_a_folder_is_refused_before_anything_is_written(run, study, tmp_path):
     plan.write_text("{}")
     one = run("restore", str(safe), "-o", str(back), "--plans", str(plan))
     assert one.code == 2 and "not for a folder" in one.err
-    (safe / "table.csv").write_text("name\n[PERSON_1]\n")
+    (safe / "page.pdf").write_bytes(b"%PDF-1.7")
     (safe / "deep" / "x.bin").write_text("?")
     other = run("restore", str(safe), "-o", str(back), *vault)
-    assert other.code == 2 and "deep/x.bin, table.csv" in other.err
-    (safe / "table.csv").unlink()
-    (safe / "deep" / "x.bin").unlink()
-    (safe / "z.txt").write_bytes(b"\xff\xfe\xfa")
-    broken = run("restore", str(safe), "-o", str(back), *vault)
-    assert broken.code == 1 and "z.txt is not UTF-8" in broken.err
+    assert other.code == 2 and "deep/x.bin, page.pdf" in other.err
     assert not back.exists()
     into = run("restore", str(safe / "a.txt"), "-o", str(safe), *vault)
     assert into.code == 2 and "is a folder" in into.err
+
+
+def test_a_table_comes_back_by_its_field(run, study, tmp_path):
+    (tmp_path / "a.csv").write_bytes(b'name,note\r\n[PERSON_1],"to [PERSON_1], so"\r\n')
+    vault = ("--vault", study, "--scope", "study", "--field", "note")
+    back = tmp_path / "b.csv"
+    assert run("restore", str(tmp_path / "a.csv"), "-o", str(back), *vault).code == 0
+    assert back.read_bytes() == b'name,note\r\n[PERSON_1],"to Ada Brook, so"\r\n'
+    assert run("restore", str(tmp_path / "a.csv"), "-o", str(back), "--explain", *vault).code == 2
 
 
 def test_a_folder_comes_back_with_a_key(run, tmp_path, monkeypatch):

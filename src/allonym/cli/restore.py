@@ -12,9 +12,18 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from allonym.cli.options import ACTOR, KEY_FILE, OVERWRITE, VaultChoice, declare_output, declare_plans, read_key
+from allonym.cli.options import (
+    ACTOR,
+    KEY_FILE,
+    OVERWRITE,
+    TextFields,
+    VaultChoice,
+    declare_output,
+    declare_plans,
+    read_key,
+)
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, write_output
+from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, show_stage_bar, write_output
 from allonym.errors import DataError, UsageError
 from allonym.settings import REQUIRED, declare_setting
 
@@ -22,11 +31,12 @@ if TYPE_CHECKING:
     from allonym.restoration import Restored
 
 
-@click.command(short_help="Restore the originals of an anonymised text.")
+@click.command(short_help="Restore the originals of an anonymised text or file.")
 @take_options
 def restore(
-    source: str = declare_setting(REQUIRED, "anonymised text", option="<FILE|FOLDER|->"),
+    source: str = declare_setting(REQUIRED, "anonymised text or file", option="<FILE|FOLDER|->"),
     *,
+    texts: TextFields,
     plans: Path | None = declare_plans("file"),
     key_file: Path | None = KEY_FILE,
     vault: VaultChoice,
@@ -41,9 +51,10 @@ def restore(
 ) -> None:
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
-    The text may have been rewritten since. All files of a FOLDER are restored, under the same names in the folder
-    --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if a
-    replacement is left, or a word that may well be one, else 0. Numbers and ordinary words that are left, since any
+    The text may have been rewritten since. Files of all formats but PDF and pictures are written in their own format;
+    name the same fields as when they were anonymised. All files of a FOLDER are restored, under the same names in the
+    folder --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if
+    a replacement is left, or a word that may well be one, else 0. Numbers and ordinary words that are left, since any
     text has them, are only noted. A text need not use all replacements of its document.
 
     \b
@@ -52,9 +63,16 @@ def restore(
       allonym restore letter-safe.txt --plans letter-plan.json --explain
       allonym restore answer.txt --vault study.vault --secret-file study.key --scope study
       allonym restore safe/ -o again/ --vault study.vault --secret-file study.key
+      allonym restore safe.xlsx -o again.xlsx --plans plans.jsonl
       my-model < safe.txt | allonym restore - --stream --plans plan.json
     """
-    from allonym.files.restoring import check_plain_text_name, list_files_to_restore, read_single_plan, restore_files
+    from allonym.files.restoring import (
+        is_plain_text_name,
+        list_files_to_restore,
+        read_plans,
+        read_single_plan,
+        restore_files,
+    )
     from allonym.restoration import restore as restore_text
     from allonym.restoration import restore_stream
 
@@ -67,14 +85,19 @@ def restore(
         if vault.where is None and value is not None:
             raise UsageError(f"--{name} requires --vault")
     keys["actor"] = _get_login_name() if actor is None else actor
-    if Path(source).is_dir():
-        if plans is not None or document is not None or stream or explain:
-            raise UsageError("--plans, --document, --stream and --explain are for one text, not for a folder")
+    is_folder = Path(source).is_dir()
+    if is_folder or (source != "-" and not is_plain_text_name(source, texts.format)) or texts.field:
+        kind = "a folder" if is_folder else "a file with fields or markup"
+        if document is not None or stream or explain:
+            raise UsageError(f"--document, --stream and --explain are for one text, not for {kind}")
+        if is_folder and plans is not None:
+            raise UsageError("--plans is for one file, not for a folder")
         if output is None:
-            raise UsageError(f"{source} is a folder: -o FOLDER is required")
-        files = list_files_to_restore(source, output, overwrite=overwrite)
-        with vault.open_vault() or nullcontext() as keeper:
-            summary = restore_files(files, vault=keeper, **keys)
+            raise UsageError(f"{source} is {kind}: -o {'FOLDER' if is_folder else 'FILE'} is required")
+        files = list_files_to_restore(source, output, format=texts.format, overwrite=overwrite)
+        keys |= {"fields": texts.field, "format": texts.format, "plans": [] if plans is None else read_plans(plans)}
+        with vault.open_vault() or nullcontext() as keeper, show_stage_bar("restoring", enabled=True) as advance:
+            summary = restore_files(files, vault=keeper, advance=advance, **keys)
         message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
         _report_unrestored(summary.notes, summary.unknown, message)
         print_note(message, label="restored:")
@@ -83,8 +106,6 @@ def restore(
         raise UsageError(f"{output} is a folder; the output of one text is a file")
     if output is not None and output.exists() and not overwrite:
         raise UsageError(f"{output} exists; --overwrite replaces it")
-    if source != "-":
-        check_plain_text_name(source)
     keys["plan"] = None if plans is None else read_single_plan(plans)
     with vault.open_vault() or nullcontext() as keeper:
         if stream:

@@ -269,7 +269,7 @@ class _Reader:
     def _read_text(self, start: int, end: int, head: email.message.Message, kind: str, coding: str) -> _Block:
         decoded = self._decode(start, end, coding)
         text, encoding = decode_text(decoded, head.get_content_charset() or "")
-        if coding not in _CODINGS and decoded.isascii():
+        if coding not in (*_CODINGS, "8bit", "binary") and decoded.isascii():
             encoding = replace(encoding, is_ascii=True)
         if kind in _HTML:
             segments = markup.find_html_segments(text)

@@ -1,26 +1,34 @@
-"""Restore originals in files: one text, or all plain text files of a folder. Each file is written atomically."""
+"""Restore originals in files: one file, or all files of a folder, in their own formats. Each is written atomically."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from allonym.document import Document
 from allonym.errors import DataError, PlanMismatch, UsageError
+from allonym.files.encoding import decode_file
 from allonym.files.formats import format_of
 from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
 from allonym.files.output import write_file
-from allonym.plan import Plan, read_plan_rows
-from allonym.restoration import Restorer
+from allonym.files.rewrite import rewrite_path
+from allonym.plan import Plan, apply_edits_to_parts, digest, read_plan_rows
+from allonym.restoration import Restored, Restorer
 from allonym.serial import Serialisable
 
 if TYPE_CHECKING:
     from allonym.vault import Vault
 
 PLAIN = ("txt", "md", "srt", "vtt")
-"""Formats whose bytes are the text. In others an original may need quoting, so restoring could break the file."""
+"""Formats whose bytes are the text."""
+
+DRAWN = ("pdf", "png", "jpg")
+"""Formats in which originals are blacked out, so that none can be put back."""
+
+_NO_PLAN = "no plan made exactly the text of some records"
 
 
 class RestoredFiles(Serialisable):
@@ -41,111 +49,132 @@ class RestoredFiles(Serialisable):
 
 
 def list_files_to_restore(
-    source: str | Path, target: str | Path, *, overwrite: bool = False
+    source: str | Path, target: str | Path, *, format: str | None = None, overwrite: bool = False
 ) -> list[tuple[Path, Path]]:
-    """Return the files of a folder with their targets, after all checks that are possible before writing.
+    """Return the file, or the files of a folder, with their targets, after all checks that are possible before writing.
 
     Raises:
-        UsageError: a target exists, there are no files, or a file is not plain text.
-        DataError: a file is not UTF-8.
+        UsageError: a target exists, there are no files, or no original can be put back into a file of a format.
     """
-    items = list_items(source, target, None)[0]
+    items = list_items(source, target, format)[0]
     if not items:
         raise UsageError(f"there are no files in {source}")
-    others = [i.name for i in items if i.refused or i.packed or i.format is None or i.format.name not in PLAIN]
+    others = [i.name for i in items if i.refused or i.format is None or i.format.name in DRAWN]
     if others:
         raise UsageError(
-            f"restore works on plain text ({', '.join(PLAIN)}); the folder {source} also has: {', '.join(others)}"
+            f"restore reads all formats but {', '.join(DRAWN)}, which have no text to put back; "
+            f"{source} also has: {', '.join(others)}"
         )
     check_outputs_distinct(items, ())
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
     check_targets_free([target for _, target in files], (), overwrite)
-    for path, _ in files:
-        read_text_file(path)
     return files
 
 
 def restore_files(
     files: Sequence[tuple[Path, Path]],
     *,
-    plan: Mapping[str, object] | None = None,
+    plans: Sequence[Plan] = (),
     vault: Vault | None = None,
     key: bytes | str | None = None,
     scope: str = "",
+    fields: Sequence[str] = (),
+    format: str | None = None,
     actor: str = "",
     advance: Callable[[int, int], object] | None = None,
 ) -> RestoredFiles:
-    """Restore files with one index; the vault's log gets one line, even if a file fails.
+    """Restore files in their formats with one index; the vault's log gets one line, even if a file fails.
+
+    Every text of a file is searched. If it is exactly what the vault or a plan knows, the original comes back exactly.
 
     Args:
         files: (source, target) of each file; existing targets are replaced.
-        plan: plan of one text with its originals, for a single file.
+        plans: of the documents of the files, with their originals; a single one is that of all texts.
         vault, scope: the vault with the originals, and its scope.
         key: the encryption key, or that of keyed operators.
+        fields, format: as the files were anonymised.
         actor: name for the audit log.
         advance: called with the number of finished files and the total.
 
     Raises:
-        DataError: a file is not UTF-8, or the vault cannot be read.
-        PlanMismatch: the plan is invalid, or has no originals.
+        DataError: a file cannot be read, or the vault cannot be read.
+        PlanMismatch: a plan has no originals.
     """
     from allonym.restoration import restore
 
-    if plan is not None and len(files) != 1:
-        raise UsageError(f"a plan is of one text; got {len(files)} files")
-    loaded_plan = None if plan is None else Plan.from_dict(plan)
-    restorer: Restorer | None = None
-    if loaded_plan is None:
-        restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
+    by_result = {plan.result: plan for plan in plans}
+    sole = plans[0] if len(plans) == 1 else None
+    restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
     counts, notes = Counter[str](), dict[str, None]()
+
+    def restore_text(text: str) -> Restored:
+        if not plans:
+            return restorer.restore(text)
+        plan = by_result.get(digest(text), sole)
+        if plan is not None:
+            return restore(text, plan=plan, key=key)
+        result = restorer.restore(text)
+        if text.strip():
+            notes[_NO_PLAN] = None
+        return result
+
+    def restore_parts(_: int, document: Document) -> tuple[str, ...]:
+        result = restore_text(document.text)
+        counts.update(restored=result.restored, unknown=result.unknown)
+        notes.update(dict.fromkeys(result.notes))
+        if not result.edits:
+            return document.part_texts() or (document.text,)
+        places = document.parts or ((0, len(document.text)),)
+        return tuple(apply_edits_to_parts(document.text, places, result.edits))
+
     try:
-        for path, target in files:
-            text = read_text_file(path)
-            if restorer is None:
-                result = restore(text, plan=loaded_plan, vault=vault, key=key, scope=scope, actor=actor)
+        for source, target in files:
+            if is_plain_text_name(source.name, format) and not fields:
+                text, encoding = decode_file(source.read_bytes())  # a tag may look like markup of subtitles
+                (text,) = restore_parts(0, Document("", text))
+                write_file(target, encoding.encode_file(text))
             else:
-                result = restorer.restore(text)
-            write_file(target, result.text.encode("utf-8"))
-            counts.update(files=1, restored=result.restored, unknown=result.unknown)
-            notes.update(dict.fromkeys(result.notes))
+                rewrite_path(source, target, restore_parts, fields=fields, format=format, overwrite=True, verify=False)
+            counts["files"] += 1
             if advance is not None:
                 advance(counts["files"], len(files))
     finally:
-        if vault is not None and restorer is not None:
+        if vault is not None:
             vault.record("restore", scope=scope, actor=actor, counts=counts)
     return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
 
 
-def read_text_file(path: Path) -> str:
-    """Read the text of a file, without a byte order mark. Raises :class:`DataError` if it is not UTF-8."""
+def is_plain_text_name(name: str, format: str | None = None) -> bool:
+    """Tell whether a file is plain text by its name; a name without a known suffix is that of a text."""
     try:
-        return path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8: byte {error.start} does not fit") from None
-
-
-def check_plain_text_name(name: str) -> None:
-    """Raise :class:`UsageError` if the suffix of a file's name is that of a format other than plain text."""
-    try:
-        format_name = format_of(PurePath(name).name)[0].name
+        kind, packed = format_of(PurePath(name).name, format)
     except DataError:
-        return  # text under another name
-    if format_name not in PLAIN:
-        raise UsageError(
-            f"restore works on plain text; a {format_name} file needs its records restored one by one in Python"
-        )
+        return True
+    return kind.name in PLAIN and not packed
+
+
+def read_plans(path: Path) -> list[Plan]:
+    """Read the plans of a file: a bare plan, or the lines of ``allonym anonymize --plans``.
+
+    Raises:
+        PlanMismatch: the file contains none, or is no text.
+    """
+    try:
+        plans = [plan for _, plan in read_plan_rows(path.read_text(encoding="utf-8"), path)]
+    except UnicodeDecodeError:
+        raise PlanMismatch(f"{path} is not a plan: it is not UTF-8") from None
+    if not plans:
+        raise PlanMismatch(f"{path} contains no plans")
+    return plans
 
 
 def read_single_plan(path: Path) -> Plan:
-    """Read the single plan of a file: a bare plan, or a line of ``allonym anonymize --plans``.
+    """Read the single plan of a file, see :func:`read_plans`.
 
     Raises:
         PlanMismatch: the file contains several plans, or none.
     """
-    try:
-        plans = read_plan_rows(path.read_text(encoding="utf-8"), path)
-    except UnicodeDecodeError:
-        raise PlanMismatch(f"{path} is not a plan: it is not UTF-8") from None
+    plans = read_plans(path)
     if len(plans) != 1:
         raise PlanMismatch(f"{path} contains {len(plans)} plans; one is required, that of the text to restore")
-    return plans[0][1]
+    return plans[0]

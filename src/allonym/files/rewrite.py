@@ -31,6 +31,7 @@ def rewrite_path(
     format: str | None = None,
     overwrite: bool = False,
     count: int | None = None,
+    verify: bool = True,
 ) -> int:
     """Write a file or folder again with other texts; all bytes outside the documents' parts are kept.
 
@@ -43,6 +44,7 @@ def rewrite_path(
         fields, format: as the documents were read.
         overwrite: replace what exists.
         count: required number of documents; None: any number.
+        verify: read the result back, and refuse it if it still has a word that its document had no longer.
 
     Returns:
         The number of documents written.
@@ -75,7 +77,9 @@ def rewrite_path(
                     if isinstance(piece, bytes):
                         rendered.append(piece)
                         continue
-                    rendered.append(_render_document(piece, number if piece.counted else UNCOUNTED, parts_of, item))
+                    rendered.append(
+                        _render_document(piece, number if piece.counted else UNCOUNTED, parts_of, item, verify)
+                    )
                     number += piece.counted
                     file_written += piece.counted and rendered[-1] is not None
                 out.write(parsed.join_pieces(rendered))
@@ -94,11 +98,11 @@ def rewrite_path(
     return written
 
 
-def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item) -> bytes | None:
+def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item, verify: bool) -> bytes | None:
     document = draft.document if draft.document.id else replace(draft.document, id=item.name)
     parts = parts_of(number, document)
     if parts is None:
         return None
     if len(parts) != (part_count := len(document.parts) or 1):
         raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-    return render_and_verify_draft(draft, parts, list_changed_words(document, parts))
+    return render_and_verify_draft(draft, parts, list_changed_words(document, parts)) if verify else draft.render(parts)

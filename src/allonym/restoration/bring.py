@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, get_args
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
-from allonym.plan import Plan
+from allonym.plan import Edit, Plan
 from allonym.replace.wording import find_article, fit_article
 from allonym.restoration.destination import Destination, DestinationName, shorten_context
 from allonym.restoration.documents import Origin, find_origin, list_document_ids, match_outputs
@@ -75,6 +75,7 @@ class Restored:
         residue: what is still there and is a replacement, or may be one, in reading order.
         missing: number of replacements of the plan that the text does not use; that is no error.
         documents: ids of the documents of the vault that the text comes from; if several have the same text, of all.
+        edits: what changed, with offsets in the text that was given, sorted and disjoint.
     """
 
     text: str = field(repr=False)
@@ -85,6 +86,7 @@ class Restored:
     residue: tuple[Residue, ...] = ()
     missing: int = 0
     documents: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = field(default=(), repr=False, compare=False)
 
 
 class Restorer:
@@ -441,6 +443,7 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
     pieces: list[str] = []
     mentions: list[Found] = []
     residue: list[Residue] = []
+    edits: list[Edit] = []
     position, size = begin, 0
     for m in matches:
         if m.start < position or (not m.is_sure and not m.why):
@@ -451,8 +454,10 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
             residue.append(Residue(start, start + len(out), m.label, m.why))
         else:
             out = m.out
-            if m.adapts_article:
-                between = _adapt_article(text, position, m.start, m.end, out)
+            if m.adapts_article and (article := _adapt_article(text, position, m.start, m.end, out)) is not None:
+                edits.append(article)
+                between = text[position : article.start] + article.replacement + text[article.end : m.start]
+            edits.append(Edit(m.start, m.end, out, m.label))
             start = size + len(between)
             if m.why:
                 residue.append(Residue(start, start + len(out), m.label, m.why))
@@ -463,7 +468,15 @@ def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: I
         position = m.end
     pieces.append(text[position:])
     reasons = dict.fromkeys((*notes, *(rest.why for rest in residue)))
-    return Restored("".join(pieces), len(mentions), len(residue), tuple(reasons), tuple(mentions), tuple(residue))
+    return Restored(
+        "".join(pieces),
+        len(mentions),
+        len(residue),
+        tuple(reasons),
+        tuple(mentions),
+        tuple(residue),
+        edits=tuple(edits),
+    )
 
 
 def _note_ordinary_words(matches: Iterable[Match], index: Index, planned: Iterable[str] = ()) -> tuple[str, ...]:
@@ -548,16 +561,16 @@ def _list_vault_replacements(vault: Vault, scope: str) -> Sequence[Known]:
     return entries
 
 
-def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> str:
-    """Return the text before a mention, with its English article adapted to the original.
+def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> Edit | None:
+    """Return the edit that adapts the English article before a mention to the original.
 
-    The article is adapted only if it agrees with the replacement.
+    None where there is none, or it does not agree with the replacement.
     """
     place = find_article(text, start, low)
-    if place is not None:
-        a, b = place
-        article_text = text[a:b]
-        adapted = fit_article(article_text, out)
-        if adapted is not None and fit_article(article_text, text[start:end]) == article_text:
-            return text[low:a] + adapted + text[b:start]
-    return text[low:start]
+    if place is None:
+        return None
+    a, b = place
+    adapted = fit_article(text[a:b], out)
+    if adapted is None or fit_article(text[a:b], text[start:end]) != text[a:b]:
+        return None
+    return Edit(a, b, adapted, "")

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 
 from allonym.errors import DataError, RequestError, UnknownNameError, UsageError
-from allonym.files.restoring import PLAIN
+from allonym.files.restoring import DRAWN
 from allonym.files.state import State
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
@@ -366,8 +366,8 @@ def _store_uploads(kind: str, uploads: list[InputFile], options: dict[str, Any],
             name = f"file-{number:05}{names.require_allowed_suffix(shown, _ANNOTATED)}"
         else:
             name = names.make_stored_name(shown, number, options.get("format") if file.role == "files" else None)
-        if kind == "restore" and name.partition(".")[2] not in PLAIN:
-            raise DataError(f"{shown}: restore works on plain text: {', '.join(PLAIN)}")
+        if kind == "restore" and name.partition(".")[2] in DRAWN:
+            raise DataError(f"{shown}: no original can be put back into {', '.join(DRAWN)}")
         stored.append(replace(file, shown=shown, stored=name))
     if not used["files"]:
         raise RequestError("a job needs a file in the field files", 422, "NoFile")

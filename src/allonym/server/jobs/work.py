@@ -16,6 +16,7 @@ from allonym.errors import DataError
 from allonym.files import anonymize_path
 from allonym.files.journal import journal_path
 from allonym.files.state import State
+from allonym.plan import Plan
 from allonym.server.jobs import names
 from allonym.server.jobs.swapping import swap
 from allonym.server.jobs.task import Outcome, Task, write_private, write_private_lines
@@ -73,14 +74,14 @@ def anonymize(task: Task) -> Outcome:
 
 
 def restore(task: Task) -> Outcome:
-    """Restore plain texts, with the vault's scope or a plan."""
+    """Restore files, with the vault's scope or a plan."""
     from allonym.files.restoring import restore_files
 
     options, folder = task.options, task.folder
     files = [(folder.get_input_folder("files") / f.stored, folder.out / f.stored) for f in task.list_uploads("files")]
     report = restore_files(
         files,
-        plan=options["plan"],
+        plans=() if options["plan"] is None else [Plan.from_dict(options["plan"])],
         vault=None if options["scope"] is None else task.vault,
         key=task.key if options["plan"] is None else None,
         scope=options["scope"] or "",

@@ -34,7 +34,7 @@ class AnonymizeOptions(Wire):
 
 
 class RestoreOptions(Kept):
-    """Options of the kind `restore`: plain text files. A plan is that of one file."""
+    """Options of the kind `restore`: files of all formats but PDF and pictures. A plan is that of one text file."""
 
 
 _OFFERED = (

@@ -1,0 +1,129 @@
+"""Files come back in their own formats from the vault alone, and from a file of plans."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from docx import Document as Word
+from openpyxl import Workbook
+
+from allonym.errors import UsageError
+from allonym.files import anonymize_path, read_documents
+from allonym.files.restoring import is_plain_text_name, list_files_to_restore, read_plans, restore_files
+from allonym.policy import Policy, TermList
+from allonym.vault import Vault
+
+SECRET = b"a secret of the tests, long enough"
+TERMS = (
+    TermList("PERSON", ("Ada Brook", "Tom Ellery", "José Ibarra", "Brook")),
+    TermList("CITY", ("Leeds", "Gdynia")),
+    TermList("ORGANIZATION", ("Ashdown Marine plc",)),
+)
+ROWS = [
+    ("Ada Brook", "Ms Brook left Leeds for Gdynia; call +44 20 7946 0958."),
+    ("Tom Ellery", "Write to tom.ellery@example.com, said Ada Brook of Ashdown Marine plc."),
+]
+TEXTS = {
+    "a.csv": 'name,note\r\n"Ada Brook","Ms Brook left Leeds, so ""what"""\r\nTom Ellery,"in Gdynia, ask Ada Brook"\r\nBrook,Gdynia\r\n',
+    "a.tsv": "name\tnote\nAda Brook\tleft Leeds\n",
+    "a.json": ' [ {"name": "Ada Brook", "note": "left Leeds"} ,\n {"name": "Tom Ellery", "n": 1.0}]\n',
+    "a.jsonl": '{"name": "Ada Brook",  "note": "left Leeds"}\n\n{"note":"Tom Ellery: \\"tom@example.com\\""}\n',
+    "a.html": "<p class='x'><b>Ada Brook</b> &amp; Tom Ellery, Leeds</p>\n",
+    "a.eml": "From: Ada Brook <ada.brook@example.com>\nSubject: Leeds\n\nTom Ellery is in Gdynia.\n",
+    "b.eml": "MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\nJosé Ibarra\n",
+    "a.srt": "1\n00:00:01,000 --> 00:00:02,000\nAda Brook: Leeds!\n\n",
+    "deep/a.txt": "\ufeffAda Brook,\r\nLeeds. Ms Brook knows.\r\n",
+}
+
+
+def make_policy(preset: str) -> Policy:
+    return Policy.load(preset).with_(detectors=("rules", "lexicon"), dictionary=TERMS)
+
+
+def write_folder(folder: Path) -> None:
+    (folder / "deep").mkdir(parents=True)
+    for name, text in TEXTS.items():
+        (folder / name).write_bytes(text.encode())
+    (folder / "b.csv.gz").write_bytes(gzip.compress(TEXTS["a.csv"].encode()))
+    pq.write_table(pa.table({"name": [r[0] for r in ROWS], "note": [r[1] for r in ROWS]}), folder / "a.parquet")
+    word = Word()
+    for row in ROWS:
+        word.add_paragraph(row[0]).add_run(": " + row[1]).bold = True
+    word.save(str(folder / "a.docx"))
+    book = Workbook()
+    for row in [("name", "note"), *ROWS]:
+        book.active.append(row)
+    book.save(folder / "a.xlsx")
+
+
+def read_texts(path: Path) -> list[str]:
+    return [document.text for document in read_documents(path)]
+
+
+@pytest.mark.parametrize("preset", ["reversible", "pseudonyms"])
+def test_a_folder_of_all_formats_comes_back_from_the_vault(tmp_path: Path, preset: str) -> None:
+    source, safe, back = (tmp_path / name for name in ("in", "safe", "back"))
+    write_folder(source)
+    with Vault.create(tmp_path / "v.vault", SECRET) as vault:
+        anonymize_path(source, safe, make_policy(preset), vault=vault, scope="s")
+        files = list_files_to_restore(safe, back)
+        progress: list[tuple[int, int]] = []
+        report = restore_files(files, vault=vault, scope="s", actor="ada", advance=lambda *at: progress.append(at))
+        (entry,) = (e for e in vault.audit() if e.action == "restore")
+    assert report.files == len(files) == 13 and progress[-1] == (13, 13)
+    assert dict(entry.counts)["files"] == 13
+    wrong = []
+    for path in sorted(p for p in source.rglob("*") if p.is_file()):
+        name = path.relative_to(source)
+        assert "Ada Brook" not in "".join(read_texts(safe / name)), name
+        if read_texts(back / name) != read_texts(path):
+            wrong.append(str(name))
+        elif str(name) in TEXTS and (back / name).read_bytes() != path.read_bytes():
+            wrong.append(f"{name}: bytes")
+    assert wrong == []
+
+
+def test_a_file_of_plans_brings_each_record_back(tmp_path: Path) -> None:
+    source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))
+    source.write_bytes(TEXTS["a.csv"].encode())
+    anonymize_path(source, safe, make_policy("reversible"), fields=["name", "note"], plans=plans, originals=True)
+    files = list_files_to_restore(safe, back)
+    report = restore_files(files, plans=read_plans(plans), fields=["name", "note"])
+    assert back.read_bytes() == source.read_bytes() and report.unknown == 0
+    back.unlink()
+    report = restore_files(files, plans=read_plans(plans)[:2], fields=["name", "note"])
+    assert b"ask Ada Brook" in back.read_bytes() and b"\nBrook," not in back.read_bytes() and report.notes
+
+
+def test_a_rewritten_table_comes_back_where_it_can(tmp_path: Path) -> None:
+    source, safe, back = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv"))
+    source.write_bytes(b"name,note\nAda Brook,left Leeds\n")
+    with Vault.create(tmp_path / "v.vault", SECRET) as vault:
+        anonymize_path(source, safe, make_policy("reversible"), vault=vault)
+        safe.write_bytes(
+            safe.read_bytes().replace(b"left", b"has, they say, left".replace(b",", b"")) + b"<PERSON 9>,x\n"
+        )
+        report = restore_files(list_files_to_restore(safe, back), vault=vault)
+    assert back.read_bytes() == b"name,note\nAda Brook,has they say left Leeds\n<PERSON 9>,x\n"
+    assert report.unknown == 1
+
+
+def test_pictures_and_unknown_files_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "safe"
+    folder.mkdir()
+    for name in ("a.csv", "b.pdf", "c.png", "d.bin"):
+        (folder / name).write_bytes(b"x\n")
+    with pytest.raises(UsageError, match=r"also has: b\.pdf, c\.png, d\.bin"):
+        list_files_to_restore(folder, tmp_path / "back")
+    assert is_plain_text_name("answer") and is_plain_text_name("a.md")
+    assert not is_plain_text_name("a.csv") and not is_plain_text_name("answer", "csv")
+
+
+def test_documents_without_text_are_written_too(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"")
+    restore_files([(tmp_path / "a.txt", tmp_path / "b.txt")], key="correct horse battery")
+    assert (tmp_path / "b.txt").read_bytes() == b""
