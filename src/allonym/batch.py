@@ -297,14 +297,16 @@ def join_fields(
     """
     pieces: list[str] = []
     intervals: list[tuple[int, int]] = []
+    names: list[str] = []
     length = 0
     for name, text, separator in parts:
+        names.append(name)
         lead = format_lead_in(name, text)
         start = length + len(lead)
         length = start + len(text) + len(separator)
         intervals.append((start, start + len(text)))
         pieces += (lead, text, separator)
-    return Document(id, "".join(pieces[:-1]), meta, tuple(intervals), roles=tuple(roles))
+    return Document(id, "".join(pieces[:-1]), meta, tuple(intervals), roles=tuple(roles), fields=tuple(names))
 
 
 def format_lead_in(name: str, text: str) -> str:

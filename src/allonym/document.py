@@ -91,6 +91,7 @@ class Document:
         turns: a conversation's turns, in order.
         roles: what each part is: ``PROSE``, ``CAPTION``, ``TECHNICAL``, ``KEPT``, or the label of what the whole part
             identifies. Empty: all is prose.
+        fields: the name of the column or field that each part is the value of. Empty: they have none.
     """
 
     id: str
@@ -99,6 +100,7 @@ class Document:
     parts: tuple[Interval, ...] = ()
     turns: tuple[Turn, ...] = ()
     roles: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
@@ -110,7 +112,7 @@ class Document:
         return f"Document({len(self.text)} characters{turns})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (Document, (self.id, self.text, dict(self.meta), self.parts, self.turns, self.roles))
+        return (Document, (self.id, self.text, dict(self.meta), self.parts, self.turns, self.roles, self.fields))
 
     @classmethod
     def from_parts(

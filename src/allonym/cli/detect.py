@@ -44,7 +44,8 @@ def detect(
     """Show what identifies people or organisations in SOURCE: a file, a folder, or - for standard input.
 
     Prints a table on a terminal, and one JSON object per line otherwise. Offsets are half-open and count code points.
-    The text itself is shown only on request.
+    The text itself is shown only on request. For the records of tables and of JSON files, JSON also gives the number of
+    the record, its field, and the offsets inside the field.
 
     \b
     Examples:
@@ -71,7 +72,7 @@ def detect(
     several = source != "-" or texts.format is not None
     total = characters = 0
     unread: Counter[str] = Counter()
-    for document in texts.read_documents(source):
+    for number, document in enumerate(texts.read_documents(source), 1):
         characters += len(document.text)
         unread.update(count_unread_characters(document, policy))
         name = document.id if several else ""
@@ -85,7 +86,10 @@ def detect(
         total += len(rows)
         if not table_wanted:
             for row in rows:
-                click.echo(terminal.format_json_line({"document": name, **row} if name else row))
+                place = {"document": name} if name else {}
+                if document.fields:
+                    place["record"] = number
+                click.echo(terminal.format_json_line(place | row))
         elif rows:
             _print_findings(name, _drop_unmasked_twins(rows) if explain else rows, explain=explain)
     if table_wanted and not highlight and not total:
@@ -105,8 +109,17 @@ def _write_findings_page(documents: list[Document], policy: Policy, path: Path) 
     terminal.print_note(f"{count:,} finding{'s' * (count != 1)}, with the text, in {path}")
 
 
+def _locate_in_field(document: Document, span: Span) -> dict[str, Any]:
+    """Return the field of a record that a finding begins in, and its offsets there; nothing without fields."""
+    for (start, end), name in zip(document.parts, document.fields, strict=False):
+        if start <= span.start < end:
+            return {"field": name, "field_start": span.start - start, "field_end": min(span.end, end) - start}
+    return {}
+
+
 def _describe_span(document: Document, span: Span, with_text: bool) -> dict[str, Any]:
     row: dict[str, Any] = {name: getattr(span, name) for name in ("start", "end", "label")}
+    row |= _locate_in_field(document, span)
     row |= {"score": round(span.score, 4), "source": span.source}
     if with_text:
         row["text"] = document.text[span.start : span.end]

@@ -86,6 +86,8 @@ def make_record_draft(
     parts = [(_find_field_name(chosen[i]), chosen[i].text, end) for i, end in zip(order, after, strict=True)]
     meta = collect_metadata(record) if job.policy.metadata else {}
     document = join_fields(find_record_id(record.items()), parts, meta, [roles[chosen[i]] for i in order])
+    paths = tuple(".".join(chosen[i].path) for i in order)
+    document = replace(document, fields=paths)
     if turns:
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
