@@ -163,3 +163,17 @@ def test_html_writes_a_page_and_prints_no_text(run, tmp_path, monkeypatch):
     (tmp_path / "r.csv").write_text("id,review\n1,Mail ada@example.com\n2,Nothing\n", encoding="utf-8")
     assert run("detect", "r.csv", "--field", "review", "--html", "r.html").code == 0
     assert (tmp_path / "r.html").read_text("utf-8").count("<h2>") == 2
+
+
+def test_findings_of_records_name_their_field(run, tmp_path):
+    source = tmp_path / "a.jsonl"
+    source.write_text('{"user": {"mail": "a@example.com"}, "text": "Hi b@example.com"}\n{"text": "c@example.com"}\n')
+    found = [
+        (r["record"], r["field"], r["field_start"], r["field_end"])
+        for r in rows(run("detect", str(source), "--json").out)
+    ]
+    assert found == [(1, "user.mail", 0, 13), (1, "text", 3, 16), (2, "text", 0, 13)]
+    source = tmp_path / "a.csv"
+    source.write_text("id,note\nx1,Write to a@example.com\n")
+    (row,) = rows(run("detect", str(source), "--json").out)
+    assert (row["document"], row["record"], row["field"], row["field_start"]) == ("x1", 1, "note", 9)

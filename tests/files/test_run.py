@@ -533,3 +533,26 @@ def test_reading_tells_the_line_of_the_file(tmp_path, monkeypatch):
     (tmp_path / "a.jsonl").write_bytes(records(50).replace(b"{\n{", b"{", 1) + b"{\n")
     with pytest.raises(DataError, match=r"line 50: not valid JSON"):
         list(read_documents(tmp_path / "a.jsonl"))
+
+
+def test_a_file_without_any_record_that_could_be_processed_is_not_written(tmp_path, policy):
+    (tmp_path / "a.jsonl").write_text("{bad}\n{worse}\n")
+    report = anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy)
+    assert not (tmp_path / "b.jsonl").exists() and report.exit_code == 1 and report.quarantined == 2
+    assert report.refused == (("a.jsonl", "none of its records could be processed"),)
+    assert len((tmp_path / "b.jsonl.quarantine.jsonl").read_text().splitlines()) == 2
+
+
+def test_an_unknown_suffix_names_the_formats_and_the_option(tmp_path, policy):
+    (tmp_path / "a.foo").write_text("x")
+    with pytest.raises(DataError, match=r"\.foo; --format NAME .*: csv, .*, txt") as caught:
+        anonymize_path(tmp_path / "a.foo", tmp_path / "b.foo", policy)
+    assert caught.value.exit_code == 1 and leftovers(tmp_path) == []
+    assert anonymize_path(tmp_path / "a.foo", tmp_path / "b.foo", policy, format="txt").files == 1
+
+
+def test_the_report_of_a_table_suggests_to_name_fields(tmp_path, policy):
+    (tmp_path / "a.csv").write_text("id,text\n1,a@example.com\n")
+    assert "--field NAME" in anonymize_path(tmp_path / "a.csv", tmp_path / "b.csv", policy).to_text()
+    named = anonymize_path(tmp_path / "a.csv", tmp_path / "c.csv", policy, fields=["text"])
+    assert "--field NAME" not in named.to_text()

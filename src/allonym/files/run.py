@@ -326,7 +326,13 @@ class Run:
                 return
             if place.last and not self.is_folder:
                 raise UsageError(message)
-        if place.last:
+        is_empty = self._out.part.length == 0 and not (item.format and item.format.writer)
+        if place.last and is_empty and self._file_tally.quarantined:
+            self._out.part.close(remove=True)
+            self._out = None
+            why = "none of its records could be processed"
+            self._record_finished_file(place, item, size=0, digest="", refused=why)
+        elif place.last:
             self._out.write_end()
             self._out.part.finish()
             size, digest = self._out.get_size_and_digest()

@@ -103,6 +103,8 @@ class RunReport(Serialisable):
         for title, names in (("fields treated", fields), ("fields left unchanged", [*self.left])):
             if names:
                 lines.append(f"{title}: {', '.join(names)}")
+        if fields and not self.settings.get("fields"):
+            lines.append("--field NAME treats the named fields alone; --dry-run tells why each is treated")
         if self.encodings:
             listed = ", ".join(f"{name} ({_format_count(n, 'file')})" for name, n in self.encodings.items())
             lines.append(f"encodings kept: {listed}; letters that they lack are written as the nearest ones")
