@@ -16,6 +16,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from allonym.detection.lexicon import PARTICLES, TITLES, lower_alphanumerics
 from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
@@ -37,6 +38,7 @@ _SENTENCE_START = re.compile(r"(?:\A|[.!?]\s{1,4}|\n)[^\w\n]{0,8}([^\W\d_])")
 _FEW = 2_000_000  # names times characters up to which the names are best counted one by one
 _STOP = read_word_list("no_names")
 _NAMES_TOO = read_word_list("given_names_too")
+_CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
 _INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
@@ -138,6 +140,8 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
 
 def find_capitalised_names(text: str, spans: Sequence[Span]) -> list[Span]:
     """Find given names that are ordinary words too, by their capital within a sentence: "and Will will mark it"."""
+    if not any(name in text for name in _CAPITALISED):
+        return []
     reach = Reach((s.start, s.end) for s in spans)
     return [
         Span(*name.span(1), "PERSON", ECHO_SCORE, "echo:capital")
@@ -187,6 +191,11 @@ def uses_capitals(text: str) -> bool:
 
 def is_written_with_care(text: str, turns: Sequence[int] = ()) -> bool:
     """Tell whether nearly all sentences and turns begin with a capital, so that a word in small letters is no name."""
+    return _has_capitals_at_starts(text, tuple(turns))
+
+
+@lru_cache(maxsize=16)
+def _has_capitals_at_starts(text: str, turns: Sequence[int]) -> bool:
     starts = _SENTENCE_START.findall(text) + [text[turn] for turn in turns if text[turn : turn + 1].isalpha()]
     return len(starts) >= _FEW_STARTS and sum(map(str.isupper, starts)) >= _CAREFUL_SHARE * len(starts)
 

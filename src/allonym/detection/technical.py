@@ -122,9 +122,11 @@ def find_technical_passages(text: str) -> tuple[Interval, ...]:
     """Find the technical passages of a text, sorted and disjoint."""
     if not _SIGNS.search(text) and not any(sign in text for sign in ("`", "](", ":\n")):
         return ()
-    passages = merge_intervals([*_find_fenced_blocks(text), *_find_blocks(text)])
+    fenced = _find_fenced_blocks(text) if "```" in text else ()
+    passages = merge_intervals([*fenced, *_find_blocks(text)])
     blocks = Reach(passages)
-    passages += [m.span() for m in _INLINE.finditer(text) if not blocks.touches(*m.span())]
+    if "`" in text or "](" in text:
+        passages += [m.span() for m in _INLINE.finditer(text) if not blocks.touches(*m.span())]
     if "</" in text:
         passages += [m.span() for m in _TAG.finditer(text)]
     merged = merge_intervals(passages)

@@ -25,7 +25,7 @@ from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
-from allonym.document import Document, Reach, Span
+from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
@@ -119,6 +119,8 @@ _RECURRING = re.compile(
     rf"|{_FEAST} (?=(?i:part(?:y|ies)|lights?|fayre|fair|lunch|dinner|cards?|trees?|presents?|holidays?|break"
     r"|bonus|meal|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
 )
+_DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
+_AROUND = 30
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 
@@ -129,9 +131,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     Neither is done to a finding with another right beside it, for the two may be one name.
     """
     text = document.text
-    if any(span.label == "DATE" for span in findings):
-        recurring = Reach(match.span() for match in _RECURRING.finditer(text))
-        findings = [s for s in findings if s.label != "DATE" or not recurring.contains(s.start, s.end)]
+    findings = [span for span in findings if span.label != "DATE" or not _recurs(text, span)]
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
@@ -168,6 +168,14 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
                 votes[word][span.label] += _PART * span.score
     labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
     return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if _rests_on_chance(s) else s for s in findings]
+
+
+def _recurs(text: str, span: Span) -> bool:
+    """Whether a date is a day or feast that comes again and again."""
+    if not _DAY_OR_FEAST.search(text, span.start, span.end):
+        return False
+    near = _RECURRING.finditer(text, max(0, span.start - _AROUND), span.end + _AROUND)
+    return any(phrase.start() <= span.start and span.end <= phrase.end() for phrase in near)
 
 
 def _rests_on_chance(span: Span) -> bool:
