@@ -87,6 +87,16 @@ def test_it_annotates_without_the_socket(open_page: Callable[..., Any]) -> None:
     shows(page, "[PERSON_2]")
 
 
+def test_passages_that_no_detector_reads_are_told(page: Any) -> None:
+    german = "Das Treffen wurde auf nächsten Dienstag verschoben, weil die Handwerker noch in der Küche arbeiten.\n"
+    paste(page, german)
+    told = page.locator(".result-pane .state-line").get_by_text("Names were not looked for in 99 % of the text: German")
+    told.wait_for()
+    page.get_by_role("button", name="Anonymise", exact=True).click()
+    page.locator(".result-pane .badge", has_text="Anonymised").wait_for()
+    told.wait_for()
+
+
 def test_markup_stays_text(page: Any) -> None:
     paste(page, 'Ask Ada Brook <img src=x onerror="document.title=1"><b>now</b>')
     shows(page, "[PERSON_1]")

@@ -144,6 +144,7 @@ class Planned(Wire):
     plan: dict[str, Any]
     spans: list[Span]
     counts: dict[str, int]
+    unread: dict[str, int] = Field({}, description=_UNREAD)
 
 
 class Apply(Wire):

@@ -168,13 +168,13 @@ export class Desk {
     const version = draft.version;
     try {
       const body = { text: draft.text, policy: space.policy, spans: spansOf(draft) };
-      const { plan, spans } = await post("/v1/plans", body, { signal: asking.signal });
+      const { plan, spans, unread } = await post("/v1/plans", body, { signal: asking.signal });
       if (draft !== this.draft || version !== draft.version) return;
       const points = new Points(draft.text);
       const units = (one) => `${points.toUnits(one.start)}-${points.toUnits(one.end)}`;
       const at = new Map(plan.edits.filter((e) => e.end > e.start).map((e) => [units(e), e]));
       const entities = new Map(spans.map((s) => [units(s), s.entity]));
-      this.ahead = { version, at, entities, plan, ...applied(draft.text, plan.edits) };
+      this.ahead = { version, at, entities, plan, unread, ...applied(draft.text, plan.edits) };
       this.failed = null;
     } catch (error) {
       if (error.name !== "AbortError") this.fail(error);
@@ -225,7 +225,7 @@ export class Desk {
     const body = { text, policy: space.policy, originals: may("restore"), spans: spansOf(draft) };
     if (space.scope) body.scope = space.scope;
     const made = await post("/v1/anonymize", body);
-    work.result = { text: made.text, plan: made.plan, places: applied(text, made.plan.edits).places, original: text, key, fresh: true, scope: space.scope };
+    work.result = { text: made.text, plan: made.plan, places: applied(text, made.plan.edits).places, original: text, key, fresh: true, scope: space.scope, unread: made.unread };
     work.answer = null;
     work.restored = null;
     this.emit("result");

@@ -8,6 +8,7 @@ import { Draft } from "./draft.js";
 import { Editor } from "./editor.js";
 import { RestoredView } from "./restored.js";
 
+const LANGUAGES = new Intl.DisplayNames(["en"], { type: "language" });
 const WITHOUT = "Your role may not restore originals. Ask a reviewer or an admin.";
 
 /** The pane. `does`: anonymise(), saveItems() for the menu. */
@@ -117,6 +118,8 @@ export class ResultPane {
     } else if (work.result && this.open) out.push(h("div", { class: "row" }, badge("Anonymised", "good"), h("span", { class: "small muted" }, work.result.scope ? `kept in the vault under “${work.result.scope}”` : "its plan is kept in this window only")));
     else if (work.answer !== null) out.push(h("div", { class: "row" }, badge("Answer", "info"), h("span", { class: "small muted" }, this.from()), button("Back to the preview", { kind: "quiet", small: true, onclick: () => this.dropAnswer() })));
     else if (desk.draft.text.trim()) out.push(h("div", { class: "row" }, badge("Preview"), h("span", { class: "small muted" }, ahead ? `press Anonymise to use it${work.result ? "; the plan before still restores" : ""}` : "…")));
+    const read = this.open ? work.result && { of: work.result.original, unread: work.result.unread } : ahead && { of: desk.draft.text, unread: ahead.unread };
+    if (read && Object.keys(read.unread ?? {}).length) out.push(notice(describeUnread(read.unread, read.of), { kind: "warn" }));
     fill(this.state, out);
     const may_ = may("restore");
     const something = Boolean(this.open && this.draft.text.trim());
@@ -209,3 +212,10 @@ function paintable(places) {
   return places.map((p) => ({ start: p.start, end: p.end, names: [family(p.label)] }));
 }
 
+/** Says in which part of a text names were not looked for. `unread`: language to characters. */
+function describeUnread(unread, text) {
+  const codes = Object.keys(unread).sort((a, b) => unread[b] - unread[a]);
+  const share = (100 * codes.reduce((sum, code) => sum + unread[code], 0)) / Math.max(1, [...text].length);
+  const shown = share >= 1 ? Math.min(100, Math.round(share)) : "less than 1";
+  return `Names were not looked for in ${shown} % of the text: ${codes.map((code) => LANGUAGES.of(code)).join(", ")}. Only titles, lists and rules work there, so read these passages yourself.`;
+}
