@@ -130,11 +130,37 @@ def test_ordinary_words_of_other_languages_stay(row):
         ("Von Herzen, An Ende, Sie Zeit", []),
         ("Frau Doktor", []),
         ("Am Tage der Aufführung sprach Herr Jan van den Berg.", ["Jan van den Berg"]),
+        ("Widzieliśmy się z Tomaszem Kowalskim. Kowalskiego nie było.", ["Tomaszem Kowalskim", "Kowalskiego"]),
+        ("Vi såg Ulf Karlsson och senare Cissi Wallin. Karlsson gick.", ["Ulf Karlsson", "Karlsson"]),
+        ("Querida Lucía,\nnos vemos pronto.", ["Lucía"]),
+        ("Imię i nazwisko: Zdzisława Brzęk\nadres: brak", ["Zdzisława Brzęk"]),
+        ("Nos vemos en Sevilla y luego en Portugal, como siempre.", ["Sevilla", "Portugal"]),
+        ("Wir sahen Essen und Hof, und Nizza im Mai. Der Weg war gut.", []),
     ],
 )
 def test_names_that_lists_and_titles_give_away(text, names):
     spans = find_listed_names(text, [(0, len(text))])
     assert [text[s.start : s.end] for s in spans] == names
+
+
+@check_each_row(
+    "text kept",
+    [
+        ("Mit freundlichen Grüßen\nThomas Brandt", "Mit freundlichen Grüßen"),
+        ("Sehr geehrte Frau Schneider,\nthe papers are attached.", "Sehr geehrte"),
+        ("Thanks for the book.\nViele Grüße\nJana Brandt", "Viele Grüße"),
+        ("Szanowni Państwo,\nplease find the offer attached.", "Szanowni Państwo"),
+        ("Thanks for the book.\n\nCordialement,\nCamille Moreau", "Cordialement"),
+    ],
+)
+def test_greetings_of_other_languages_are_no_people(text, kept):
+    out = allonym.anonymize(text).text
+    assert kept in out and not any(name in out for name in ("Brandt", "Schneider", "Jana", "Camille", "Moreau"))
+
+
+def test_names_that_are_words_of_greetings_stay_covered():
+    text = "Cara Smith called me on Monday.\nDrogi\nCara Milá was here too, and so was Cara.\n"
+    assert "Cara" not in allonym.anonymize(text).text
 
 
 def test_a_name_found_in_english_is_followed_into_other_passages():

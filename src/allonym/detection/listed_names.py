@@ -1,19 +1,23 @@
-"""Names of people by lists and titles alone, for passages in languages that no detector of names reads.
+"""Names by lists and titles alone, for passages in languages that no detector of names reads.
 
-A given name of the knowledge base with a capitalised word behind it is a full name ("Anna Schneider"); what follows a
-title is a family name ("Herrn Schneider"). Names in small letters, family names alone and most inflected given names
-("z Janem Kowalskim") are not found.
+A given name of the knowledge base with a capitalised word behind it is a full name ("Anna Schneider"), also inflected
+("z Tomaszem Kowalskim") where the language has capitals for names only; so is a capitalised word before a listed family
+name. What follows a title, a salutation or the field of a form is a name ("Herrn Schneider", "Nombre: Lucía"). The
+family name of somebody found is followed through the text. Large towns and countries are found as they are listed.
+Names in small letters and most family names alone are not found.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import lru_cache
 
+from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES, lower_alphanumerics
 from allonym.detection.words import read_word_list
-from allonym.document import Interval, Span
+from allonym.document import Interval, Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.words import compile_word_pattern
 
@@ -24,15 +28,28 @@ _LEAST_LETTERS = 4  # of a listed name; shorter ones are words of some language:
 _MOST_WORDS = 3  # behind a given name or a title
 _ARTICLES = frozenset({"der", "den", "het", "il"})
 _SCORE = 0.8
+_SOURCE = "lexicon:listed-name"
+_FAMILY_WEIGHT = 40  # of a family name that tells what stands before it, and of an inflected given name
+_LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
+_GREETING = 60  # characters of a greeting at most
+_CAPITALS = 0.25  # share of capitalised words within sentences from which on a capital tells nothing
+_ENDING = 4  # letters of an ending
+_TOWN = 5  # class of size of a town: 100,000 inhabitants; where nouns have capitals, a million
+_LEAST_NOUN = 6  # letters of a place where nouns have capitals
+_QUOTES = " \t\n\r\"'„“”«»‚‘’(–—-*"
+_SENTENCE_END = re.compile(r"[.!?…:\n\r][\s\"'„“”«»‚‘’(–—*-]*\Z")
+_NAME = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[ -][^\W\d_a-zß-öø-ÿ][^\W\d_]+){0,3}"
+_SALUTATION = re.compile(rf"^[ \t]*([^\W\d_]{{3,12}})[ ]({_NAME})[ ]?[,!:]", re.MULTILINE)
+_FIELD = re.compile(rf"^[^\n:]{{0,24}}?([^\W\d_]{{2,12}})[ ]?:[ \t]+({_NAME})[ \t]*$", re.MULTILINE)
 
 
-@cache
-def _get_weight(word: str) -> int:
-    """How typical a word is as a given name, 0 to 100; 0 for short words."""
-    if len(word) < _LEAST_LETTERS:
+@lru_cache(maxsize=16384)
+def _get_weight(word: str, part: str = "first", least: int = _LEAST_LETTERS) -> int:
+    """How typical a word is as a given or as the last name, 0 to 100; 0 for words shorter than ``least``."""
+    if len(word) < least:
         return 0
     facts = KnowledgeBase.open().name_facts(word)
-    return max((fact.weight for fact in facts if fact.part == "first"), default=0)
+    return max((fact.weight for fact in facts if fact.part == part), default=0)
 
 
 def has_listed_name(words: Iterable[str]) -> bool:
@@ -42,22 +59,131 @@ def has_listed_name(words: Iterable[str]) -> bool:
 
 
 def find_listed_names(text: str, passages: Iterable[Interval]) -> Iterator[Span]:
-    """Find full names and names after titles in some passages of a text, disjoint and in reading order."""
-    titles = read_word_list("titles_of_other_languages")
+    """Find names of people and places in some passages of a text, disjoint, people first."""
+    passages = list(passages)
+    if not passages:
+        return
+    people = [
+        Span(*place, "PERSON", _SCORE, _SOURCE) for start, end in passages for place in _find_people(text, start, end)
+    ]
+    people += _find_called_names(text, passages, people)
+    people += _find_family_names(text, passages, people)
+    yield from people
+    covered = Reach((span.start, span.end) for span in people)
     for start, end in passages:
+        for span in _find_places(text, start, end):
+            if not covered.touches(span.start, span.end):
+                yield span
+
+
+def _find_people(text: str, start: int, end: int) -> Iterator[Interval]:
+    titles = read_word_list("titles_of_other_languages")
+    words = list(_WORD.finditer(text, start, end))
+    are_telling = _are_capitals_telling(text, words)
+    i = 0
+    while i < len(words):
+        is_title = lower_alphanumerics(words[i][0]) in titles
+        if is_title or _begins_name(text, words, i, are_telling=are_telling):
+            last = _find_last_word(text, words, i, titles)
+            first = i
+            while first < last and lower_alphanumerics(words[first][0]) in titles:
+                first += 1
+            if last > i and not (first == last and lower_alphanumerics(words[last][0]) in titles):
+                yield words[first].start(), words[last].end()
+                i = last
+        i += 1
+
+
+def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telling: bool) -> bool:
+    """Whether a word is a listed given name, or may be one before a listed family name."""
+    word = words[i][0]
+    if not _is_capitalised(word):
+        return False
+    if _get_weight(word) >= _LEAST_WEIGHT:
+        return True
+    if (
+        i + 1 == len(words)
+        or not _is_capitalised(words[i + 1][0])
+        or text[words[i].end() : words[i + 1].start()] != " "
+    ):
+        return False
+    following = words[i + 1][0]
+    is_family = len(following) >= _LEAST_LETTERS and _get_weight(following, "last") >= _FAMILY_WEIGHT
+    if len(word) == 3 and is_family and _get_weight(word, least=3) >= _FAMILY_WEIGHT:
+        return True
+    if not are_telling or len(following) < _LEAST_LETTERS or len(word) < _LEAST_LETTERS:
+        return False
+    if is_family and not _begins_sentence(text, words[i].start()):
+        return True
+    return any(_get_weight(form) >= _FAMILY_WEIGHT for form in _list_base_forms(word))
+
+
+def _list_base_forms(word: str) -> Iterator[str]:
+    """What a given name may be without its ending: "Tomaszem", "Zlatkom", "Nikole"."""
+    for cut in (1, 2):
+        base = word[:-cut]
+        if len(base) >= _LEAST_LETTERS:
+            yield base
+            yield base + "a"
+
+
+def _are_capitals_telling(text: str, words: Sequence[re.Match[str]]) -> bool:
+    """Whether few words within sentences have a capital, unlike in German."""
+    inner = [word[0] for word in words if not _begins_sentence(text, word.start())]
+    return sum(map(_is_capitalised, inner)) <= max(2, _CAPITALS * len(inner))
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    return not text[:start].rstrip(_QUOTES) or _SENTENCE_END.search(text, max(0, start - 8), start) is not None
+
+
+def _find_called_names(text: str, passages: Sequence[Interval], people: Sequence[Span]) -> Iterator[Span]:
+    """Find what follows a salutation at the beginning of a line, or the field of a form."""
+    covered = Reach((span.start, span.end) for span in people)
+    salutations = read_word_list("salutations_of_other_languages")
+    fields = read_word_list("name_fields_of_other_languages")
+    for pattern, listed in ((_SALUTATION, salutations), (_FIELD, fields)):
+        for start, end in passages:
+            for match in pattern.finditer(text, start, end):
+                if match[1].lower() in listed and not covered.touches(*match.span(2)):
+                    yield Span(*match.span(2), "PERSON", _SCORE, _SOURCE)
+
+
+def _find_family_names(text: str, passages: Sequence[Interval], people: Sequence[Span]) -> Iterator[Span]:
+    """Find further mentions of the last words of people's names, also inflected."""
+    names = {_WORD.findall(text, span.start, span.end)[-1] for span in people}
+    names = {name for name in names if len(name) >= _LEAST_LETTERS}
+    stems = {name[:4] for name in names}
+    covered = Reach((span.start, span.end) for span in people)
+    for start, end in passages if names else ():
         words = list(_WORD.finditer(text, start, end))
-        i = 0
-        while i < len(words):
-            is_title = lower_alphanumerics(words[i][0]) in titles
-            if is_title or (_is_capitalised(words[i][0]) and _get_weight(words[i][0]) >= _LEAST_WEIGHT):
-                last = _find_last_word(text, words, i, titles)
-                first = i
-                while first < last and lower_alphanumerics(words[first][0]) in titles:
-                    first += 1
-                if last > i and not (first == last and lower_alphanumerics(words[last][0]) in titles):
-                    yield Span(words[first].start(), words[last].end(), "PERSON", _SCORE, "lexicon:listed-name")
-                    i = last
-            i += 1
+        are_telling = _are_capitals_telling(text, words)
+        for match in words:
+            word = match[0]
+            if word[:4] not in stems or not _is_capitalised(word) or covered.touches(*match.span()):
+                continue
+            if word in names or (are_telling and any(_is_inflection(word, name) for name in names)):
+                yield Span(*match.span(), "PERSON", _SCORE, _SOURCE)
+
+
+def _is_inflection(word: str, name: str) -> bool:
+    """Whether a word and a name differ in their endings only."""
+    shared = next((i for i, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), min(len(word), len(name)))
+    return (
+        shared >= max(_LEAST_LETTERS, min(len(word), len(name)) - 2) and max(len(word), len(name)) - shared <= _ENDING
+    )
+
+
+def _find_places(text: str, start: int, end: int) -> Iterator[Span]:
+    """Find the words within sentences that are listed as a country or a large town."""
+    words = list(_WORD.finditer(text, start, end))
+    least, town = (_LEAST_LETTERS, _TOWN) if _are_capitals_telling(text, words) else (_LEAST_NOUN, _TOWN + 1)
+    for word in words:
+        if len(word[0]) < least or not _is_capitalised(word[0]) or _begins_sentence(text, word.start()):
+            continue
+        items = KnowledgeBase.open().find(word[0], ("city", "country"))
+        if items and (items[0].kind == "country" or items[0].size >= town):
+            yield Span(*word.span(), items[0].kind.upper(), _SCORE, _SOURCE)
 
 
 def _is_capitalised(word: str) -> bool:
@@ -85,3 +211,48 @@ def _find_last_word(text: str, words: Sequence[re.Match[str]], first: int, title
             break
         place += 1
     return last
+
+
+def drop_greetings(text: str, candidates: Sequence[Span]) -> list[Span]:
+    """Return the candidates without those of the tagger that are words of a greeting or a closing in another language.
+
+    Such words stand at the beginning of a line: "Sehr geehrte Frau Brook", "Mit freundlichen Grüßen". A candidate that
+    goes on behind them begins there. English has few words of this sort, all of which are no names.
+    """
+    greetings = _find_greetings(text)
+    if not greetings:
+        return list(candidates)
+    out = []
+    for span in candidates:
+        if span.source.startswith(TAGGER) and (end := greetings.find_furthest_end(span.start)) > span.start:
+            while end < span.end and not text[end].isalnum():
+                end += 1
+            if end < span.end:
+                out.append(replace(span, start=end))
+        else:
+            out.append(span)
+    return out
+
+
+def _find_greetings(text: str) -> Reach | None:
+    known = read_word_list("greetings_of_other_languages")
+    titles = read_word_list("titles_of_other_languages")
+    places = []
+    for line in _LINE_START.finditer(text):
+        words: list[re.Match[str]] = []
+        for word in _WORD.finditer(text, line.end(), line.end() + _GREETING):
+            words.append(word)
+            if word[0].lower() not in known and lower_alphanumerics(word[0]) not in known:
+                break
+        count = len(words) - (words[-1][0].lower() not in known and lower_alphanumerics(words[-1][0]) not in known)
+        is_greeting = count > 1 or (count and _ends_or_calls(text, words, titles))
+        if is_greeting and not all(has_listed_name([word[0]]) for word in words[:count]):  # "Cara", "Cher"
+            places.append((line.end(), words[count - 1].end()))
+    return Reach(places) if places else None
+
+
+def _ends_or_calls(text: str, words: Sequence[re.Match[str]], titles: frozenset[str]) -> bool:
+    """Whether one word of a greeting is all of its line, or calls on somebody: "Cordialement,", "Liebe Sabine"."""
+    if len(words[0][0]) < _LEAST_LETTERS or text[words[0].end() : words[0].end() + 1] in ("", "\n", ",", "!", ":"):
+        return len(words[0][0]) >= _LEAST_LETTERS
+    return len(words) > 1 and (_is_capitalised(words[1][0]) or lower_alphanumerics(words[1][0]) in titles)
