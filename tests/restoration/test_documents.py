@@ -203,3 +203,27 @@ def test_whatever_the_documents_each_comes_back(tmp_path_factory, texts, data):
                 continue
         for document, (text, made) in outputs.items():
             assert bring(vault, made, document=document).text == text
+
+
+def test_a_large_scope_is_looked_up_and_not_read(vault, monkeypatch):
+    made = keep(vault, "d1", "Ada Brook left Leeds. The end.", ADA, LEEDS)
+    with vault.book("s") as book:
+        book.remember("<PERSON 7>", "Tom Ellery", "PERSON", "tag@1", "tom ellery")
+        book.remember("030 1234567", "030 7654321", "PHONE_NUMBER", "pseudonym@1", "030 7654321")
+        book.remember("Bath", "Graz", "CITY", "pseudonym@1", "graz")
+    answer = "So EMMA TYLER has gone from Hamburg; PERSON_7, [Person 7] and 030 1234567 know. Ask Mr Tylr."
+    small = restore(answer, vault=vault, scope="s")
+    told = "So ADA BROOK has gone from Leeds; Tom Ellery, Tom Ellery and 030 7654321 know. Ask Mr Brook."
+    assert small.text == told
+    monkeypatch.setattr("allonym.restoration.bring.MOST_LOADED", 2)
+    with monkeypatch.context() as patch:
+        patch.setattr(Vault, "known", lambda *_: pytest.fail("the whole scope was read"))
+        assert restore(answer, vault=vault, scope="s").text == small.text
+        assert restore(made, vault=vault, scope="s").text == "Ada Brook left Leeds. The end."
+        restorer = Restorer.from_vault(vault, "s")
+        assert restorer.restore("Emma Tyler: hello, Emma.").text == "Ada Brook: hello, Ada."
+        assert restorer.restore("Nobody left Bath.").text == "Nobody left Bath."
+    assert restorer.shared == 0
+    assert "".join(restorer.stream(["Emma Ty", "ler left."])) == "Ada Brook left."
+    with pytest.raises(RestoreError, match="knows nothing"):
+        Restorer.from_vault(vault, "t")

@@ -24,6 +24,7 @@ from allonym.restoration.edits import (
 from allonym.restoration.evidence import Evidence
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
+from allonym.restoration.lookup import MOST_LOADED, look_up_replacements
 from allonym.restoration.reconcile import reconcile_with_plan
 from allonym.restoration.residue import Residue, add_residue, explain_uncertain, order_matches
 from allonym.restoration.scan import Scan
@@ -113,10 +114,13 @@ class Restorer:
         self._key = None if key is None else require_key(key, "encrypt")
         self._vault: Vault | None = None
         self._scope = ""
+        self._is_looking_up = False  # in a large scope, only what a text may contain is read
 
     @classmethod
     def from_vault(cls, vault: Vault, scope: str = "", *, key: bytes | str | None = None) -> Restorer:
         """Restore from a vault's scope. These restores are not written to the audit log.
+
+        Of a scope with more than 10,000 originals, only those are read that a text may contain; a stream reads all.
 
         Raises:
             UsageError: ``vault`` is not a vault, or the key is too short.
@@ -124,8 +128,26 @@ class Restorer:
             VaultError: the vault cannot be read.
         """
         check_vault(vault, "known")
-        restorer = cls(_list_vault_replacements(vault, scope), key=key)
-        restorer._vault, restorer._scope = vault, scope
+        is_large = vault.has_more_than(scope, MOST_LOADED)
+        restorer = cls(() if is_large else _list_vault_replacements(vault, scope), key=key)
+        restorer._vault, restorer._scope, restorer._is_looking_up = vault, scope, is_large
+        return restorer
+
+    def _narrow_to_text(self, text: str) -> Restorer:
+        """Return a restorer with the replacements that a text may contain, if the scope is too large to be read."""
+        if self._vault is None or not self._is_looking_up:
+            return self
+        return self._read_more(look_up_replacements(self._vault, self._scope, text))
+
+    def _read_whole_scope(self) -> Restorer:
+        """Return a restorer with all replacements of the vault's scope."""
+        if self._vault is None or not self._is_looking_up:
+            return self
+        return self._read_more(_list_vault_replacements(self._vault, self._scope))
+
+    def _read_more(self, entries: Iterable[Known]) -> Restorer:
+        restorer = Restorer(entries, key=self._key)
+        restorer._vault, restorer._scope = self._vault, self._scope
         return restorer
 
     @classmethod
@@ -160,7 +182,7 @@ class Restorer:
     def list_originals(self, text: str) -> dict[str, str]:
         """Return the replacements that are recognised in ``text`` with certainty, as they stand there, each with its
         original."""
-        matches = self._make_scan(text).find_matches()
+        matches = self._narrow_to_text(text)._make_scan(text).find_matches()
         return {text[m.start : m.end]: m.out for m in matches if m.is_sure and m.out is not None}
 
     def _find_matches(self, text: str) -> list[Match]:
@@ -194,7 +216,7 @@ class Restorer:
     @property
     def shared(self) -> int:
         """Number of replacements that stand for several entities, and so cannot be restored alone."""
-        return sum(row.find_single_original() is None for row in self._index.rows)
+        return sum(row.find_single_original() is None for row in self._read_whole_scope()._index.rows)
 
     def stream(self, chunks: Iterable[str]) -> Iterator[str]:
         """Restore a text that arrives in chunks. The joined output is that of :meth:`restore` for the joined chunks.
@@ -206,7 +228,7 @@ class Restorer:
 
     def arriving(self, destination: Destination | None = None) -> Arriving:
         """Return an :class:`Arriving`, which is fed chunks one by one; ``destination`` as in :meth:`restore`."""
-        return Arriving(self, destination)
+        return Arriving(self._read_whole_scope(), destination)
 
 
 class Arriving:
@@ -393,6 +415,7 @@ def _restore_with_evidence(
         matches = order_matches((*matches, *explain_uncertain(mine, index.rows)))
         knows_tags = restorer.knows_tags
     if scope_restorer is not None and not origin.is_exact:
+        scope_restorer = scope_restorer._narrow_to_text(text)
         rows = scope_restorer._index.rows
         mine = _drop_overlaps(scope_restorer._mark_articles(scope_restorer._make_scan(text).find_matches()), matches)
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]

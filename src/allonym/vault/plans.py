@@ -159,14 +159,18 @@ class PlanReader:
         """Return the plans of a document, oldest first."""
         return tuple(self._read(_ROWS.document == self._sealer.digest("document", self._scope, document)))
 
+    def find_by_rows(self, rows: Iterable[str]) -> tuple[KeptPlan, ...]:
+        """Return the plans that the vault knows by these rows, at most :data:`MOST_FOUND`."""
+        chosen = sorted(rows)[:MOST_FOUND]
+        return tuple(plan for batch in make_batches(chosen) for plan in self._read(_ROWS.digest.in_(batch)))
+
     def find_by_pieces(self, text: str) -> tuple[KeptPlan, ...]:
         """Return the plans whose outputs have pieces in common with a text, those with most first."""
         pieces = {text[start:end] for start, end in split_into_pieces(text) if tells_document(text[start:end])}
         digests = {self._sealer.digest("piece", self._scope, digest_piece(piece)) for piece in pieces}
         counts = Counter(plan for _, plan in self._find_links(digests))
         chosen = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_FOUND])
-        plans = [plan for batch in make_batches(chosen) for plan in self._read(_ROWS.digest.in_(batch))]
-        return tuple(sorted(plans, key=lambda plan: (-chosen[plan.row], plan.row)))
+        return tuple(sorted(self.find_by_rows(chosen), key=lambda plan: (-chosen[plan.row], plan.row)))
 
     def find_documents_of(self, replacements: Iterable[str]) -> Mapping[str, frozenset[str]]:
         """Return, for each replacement, the rows of the plans that made it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +19,7 @@ from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.plans import PlanReader
 from allonym.vault.records import AuditEntry, KeptPlan, Known, Merged, Purged, ScopeInfo, VaultInfo
-from allonym.vault.store import WAIT, Store
+from allonym.vault.store import WAIT, Store, make_batches
 
 DAY = 86_400
 _REMEMBERED_SCOPES = 4
@@ -232,6 +232,33 @@ class Vault:
             token = digest_replacement(sealer, scope_digest, replacement)
             rows = connection.execute(_OF_TOKEN, {"token": token, "now": int(time.time())}).all()
             return tuple([decrypt_replacement_row(sealer, scope_digest, *row[:3]) for row in rows])
+
+    def find_all(self, scope: str, replacements: Iterable[str]) -> tuple[Known, ...]:
+        """Return the originals of any of many replacements, as :meth:`find` does of one, in no order.
+
+        Raises:
+            VaultLocked, VaultError: as :meth:`find`.
+        """
+        with self._open_read_transaction() as (connection, sealer):
+            scope_digest = sealer.digest("scope", scope)
+            tokens = {digest_replacement(sealer, scope_digest, replacement) for replacement in replacements}
+            is_kept = sa.or_(_ROW.expires.is_(None), _ROW.expires > int(time.time()))
+            query = sa.select(_ROW.digest, _ROW.token, _ROW.sealed).where(is_kept)
+            batches = (connection.execute(query.where(_ROW.token.in_(batch))) for batch in make_batches(sorted(tokens)))
+            return tuple([decrypt_replacement_row(sealer, scope_digest, *row) for rows in batches for row in rows])
+
+    def has_more_than(self, scope: str, count: int) -> bool:
+        """Tell whether a scope has more originals than a number, those that have expired included.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+        """
+        with self._open_read_transaction() as (connection, sealer):
+            place = find_scope(connection, sealer, scope)
+            if place is None:
+                return False
+            query = sa.select(_ROW.scope).where(_ROW.scope == place.id).limit(1).offset(count)
+            return connection.execute(query).scalar() is not None
 
     def one(self, scope: str, token: str) -> Known:
         """Return the only original of a replacement.
