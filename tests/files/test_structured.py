@@ -36,8 +36,9 @@ def test_values_of_one_element_are_looked_at_together(run):
         f"<c><mail>{n}@example.com</mail><phone>212-555-014{i}</phone><sum>{i}999.99</sum></c>"
         for i, n in enumerate("abcd")
     )
+    rows += "".join(f"<t at='=D{n}*E{n}' when='2026-03-0{n}'/>" for n in range(2, 6))  # it looks like code
     out = run("a.xml", f"<l>{rows}</l>".encode())[0].decode()
-    assert "example" not in out and "212-" not in out and out.count("[PHONE_NUMBER_") == 4
+    assert "example" not in out and "212-" not in out and "2026-03" not in out and out.count("[PHONE_NUMBER_") == 4
     assert all(f"<sum>{i}999.99</sum>" in out for i in range(4))
 
 

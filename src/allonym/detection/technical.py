@@ -64,7 +64,7 @@ _COUNTING = frozenset(
 """Labels that count in technical text where a rule or a list found them."""
 _NOT_COUNTING = frozenset("UUID DOMAIN_NAME".split())
 _SHAPED = ("PERSON", "ORGANIZATION", "LOCATION")
-_OWN = ("lexicon:dictionary", "lexicon:metadata", "gateway:", "languages")
+_OWN = ("lexicon:dictionary", "lexicon:metadata", "gateway:", "languages", "column")
 _SURE_NAME, _LIKELY_NAME, _SURE_PLACE = 0.5, 0.2, 0.8
 """Scores that a name needs in code, in its strings and comments, and that any other name needs there."""
 _GLUE_BEFORE = frozenset("._$@/\\#&*-<")
