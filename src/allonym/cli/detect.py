@@ -86,7 +86,7 @@ def detect(
         total += len(rows)
         if not table_wanted:
             for row in rows:
-                place = {"document": name} if name else {}
+                place: dict[str, Any] = {"document": name} if name else {}
                 if document.fields:
                     place["record"] = number
                 click.echo(terminal.format_json_line(place | row))

@@ -287,7 +287,7 @@ def _read_parameters(name: str, value: str) -> Draft | None:
             if index in new and new[index] != segments[places.index(index)].text:
                 text = new[index] + (text[_find_suffix(text) :] if key.lower() in ("name", "filename") else "")
             out.append(format_parameter(key, text))
-        return "; ".join(out).encode("ascii")
+        return "; ".join(out).encode("utf-8", "surrogateescape")
 
     return Draft(to_document(segments), write_value)
 
