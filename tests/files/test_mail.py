@@ -201,6 +201,19 @@ def test_signatures_and_digests_are_left_out(run):
     assert b"pkcs7-signature]" in out and report.treated["signatures left out"] == 1
 
 
+def test_a_mail_that_is_one_attachment_keeps_its_headers(run):
+    plain = dict(list_mails())["plain"]
+    head = plain.partition(b"\n\n")[0].replace(b"text/plain", b"image/gif").replace(b"quoted-printable", b"base64")
+    out, report = run("a.eml", head + b'\nContent-Disposition: inline; filename="okafor.gif"\n\nR0lGODdh\n')
+    message = email.message_from_bytes(out, policy=email.policy.default)
+    assert_headers_parse(message)
+    assert message.get_content() == "[Left out: an attachment of type image/gif]\n" and b"okafor" not in out
+    assert message["To"].addresses[0].domain == "redacted.invalid" and report.treated["attachments left out"] == 1
+    damaged = dict(list_mails())["coding uuencode"].replace(b"\nM", b"\nM\xff\xff")
+    out, report = run("a.eml", damaged)
+    assert b"Left out" in out and report.treated["attachments left out"] == 1
+
+
 def test_mails_of_a_mailbox_are_treated_one_by_one(run, tmp_path, policy):
     envelope = b"From okafor@fennside.example Tue Mar 12 09:30:00 2024\n"
     mails = [data.removeprefix(envelope) for name, data in list_mails() if name != "crlf"]

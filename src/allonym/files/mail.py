@@ -150,24 +150,62 @@ class _Reader:
             yield self._leave_out(start, end, kind, around, "attachments left out")
         elif _SIGNATURES.fullmatch(kind):
             yield self._leave_out(start, end, kind, around, "signatures left out")
+        elif around.startswith("multipart/"):
+            yield from self._read_part(start, body, end, headers, head, kind, around, depth)
         else:
-            content = list(self._read_content(body, end, head, kind, depth))
-            shown = [block for block in content if block is not None]
-            if len(shown) < len(content):
-                yield self._leave_out(start, end, kind, around, "attachments left out")
-            elif any(block.is_attachment for block in shown):
-                draft = _join_blocks(self.data, start, end, [*self._read_headers(headers), *shown])
+            yield from self._read_whole(body, end, headers, head, kind, depth)
 
-                def write_attachment(parts: tuple[str, ...]) -> bytes:
-                    try:
-                        return draft.render(parts)
-                    except (AllonymError, *RECORD_ERRORS):
-                        return self._leave_out(start, end, kind, around, "attachments left out").fixed
+    def _read_part(
+        self,
+        start: int,
+        body: int,
+        end: int,
+        headers: Sequence[re.Match[bytes]],
+        head: email.message.Message,
+        kind: str,
+        around: str,
+        depth: int,
+    ) -> Iterator[_Block]:
+        """Yield the blocks of a part; one that cannot be treated is left out with its headers."""
+        content = list(self._read_content(body, end, head, kind, depth))
+        shown = [block for block in content if block is not None]
+        if len(shown) < len(content):
+            yield self._leave_out(start, end, kind, around, "attachments left out")
+        elif any(block.is_attachment for block in shown):
+            draft = _join_blocks(self.data, start, end, [*self._read_headers(headers), *shown])
 
-                yield _Block(start, end, Draft(draft.document, write_attachment))
-            else:
-                yield from self._read_headers(headers)
-                yield from shown
+            def write_attachment(parts: tuple[str, ...]) -> bytes:
+                try:
+                    return draft.render(parts)
+                except (AllonymError, *RECORD_ERRORS):
+                    return self._leave_out(start, end, kind, around, "attachments left out").fixed
+
+            yield _Block(start, end, Draft(draft.document, write_attachment))
+        else:
+            yield from self._read_headers(headers)
+            yield from shown
+
+    def _read_whole(
+        self,
+        body: int,
+        end: int,
+        headers: Sequence[re.Match[bytes]],
+        head: email.message.Message,
+        kind: str,
+        depth: int,
+    ) -> Iterator[_Block]:
+        """Yield the blocks of a whole mail; a single content that cannot be treated is left out, its headers stay."""
+        content = list(self._read_content(body, end, head, kind, depth))
+        shown = [block for block in content if block is not None]
+        about_content = [match for match in headers if match[1].lower().startswith(b"content-")]
+        if len(shown) < len(content):
+            note = self._leave_out(body, end, kind, "", "attachments left out")
+            yield from self._read_headers([match for match in headers if match not in about_content])
+            yield from (_Block(*match.span()) for match in about_content)
+            yield replace(note, fixed=note.fixed.partition(self.newline * 2)[2])
+        else:
+            yield from self._read_headers(headers)
+            yield from shown
 
     def _read_headers(self, headers: Sequence[re.Match[bytes]]) -> Iterator[_Block]:
         for match in headers:
@@ -249,16 +287,17 @@ class _Reader:
             yield self._read_text_outside_parts(position, end)
 
     def _read_text_outside_parts(self, start: int, end: int) -> _Block:
-        text, encoding = decode_text(self.data[start:end], "")
+        text, encoding = _decode_bytes(self.data[start:end], "")
         document = to_document([Segment(0, len(text), text)])
         return _Block(start, end, Draft(document, lambda new: encoding.encode(new[0])))
 
-    def _decode(self, start: int, end: int, coding: str) -> bytes:
+    def _decode(self, start: int, end: int, coding: str) -> bytes | None:
+        """Return the bytes of a body without its transfer encoding; None where it is damaged."""
         raw = self.data[start:end]
         try:
             return _CODINGS[coding][0](raw) if coding in _CODINGS else raw
         except binascii.Error:
-            raise DataError("a body is damaged: it cannot be decoded") from None
+            return None
 
     def _encode(self, data: bytes, start: int, end: int, coding: str) -> bytes:
         if coding not in _CODINGS:
@@ -266,9 +305,11 @@ class _Reader:
         raw = self.data[start:end]
         return _CODINGS[coding][1](data, self.newline).rstrip() + raw[len(raw.rstrip()) :]
 
-    def _read_text(self, start: int, end: int, head: email.message.Message, kind: str, coding: str) -> _Block:
+    def _read_text(self, start: int, end: int, head: email.message.Message, kind: str, coding: str) -> _Block | None:
         decoded = self._decode(start, end, coding)
-        text, encoding = decode_text(decoded, head.get_content_charset() or "")
+        if decoded is None:
+            return None
+        text, encoding = _decode_bytes(decoded, head.get_content_charset() or "")
         if coding not in (*_CODINGS, "8bit", "binary") and decoded.isascii():
             encoding = replace(encoding, is_ascii=True)
         if kind in _HTML:
@@ -290,10 +331,12 @@ class _Reader:
     ) -> _Block | None:
         """Return an attachment treated by its format; None where it cannot be read."""
         data = self._decode(start, end, coding)
+        if data is None:
+            return None
         charset = head.get_content_charset() or ""
         encoding: Encoding | None = None
         if charset and not data.startswith(b"PK"):
-            text, encoding = decode_text(data, charset)
+            text, encoding = _decode_bytes(data, charset)
             data = text.encode("utf-8")
         try:
             draft = parse_embedded_file(data, format, self.job, self.tally)
@@ -311,11 +354,19 @@ class _Reader:
 
     def _keep_picture(self, start: int, end: int, coding: str) -> _Block | None:
         """Return a picture without its metadata; None where it is of another kind than PNG and JPEG."""
-        picture = strip_picture_metadata(self._decode(start, end, coding))
+        picture = strip_picture_metadata(self._decode(start, end, coding) or b"")
         if picture is None:
             return None
         self.tally.treated["pictures kept"] += 1
         return _Block(start, end, fixed=self._encode(picture, start, end, coding))
+
+
+def _decode_bytes(data: bytes, charset: str) -> tuple[str, Encoding]:
+    """Return the text of a part and its encoding; bytes that are no text are read one by one."""
+    try:
+        return decode_text(data, charset)
+    except DataError:
+        return data.decode("latin-1"), Encoding("iso8859-1")
 
 
 def _find_format(head: email.message.Message, kind: str) -> Format | None:
