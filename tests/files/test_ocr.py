@@ -74,6 +74,16 @@ def test_a_picture_is_painted_over_and_loses_what_lies_beside_it(run, scan, is_r
     assert len(is_read_as_drawn) == 4  # each is read twice
 
 
+def test_a_short_form_in_a_picture_is_explained_below_it(run, scan, monkeypatch):
+    reads = iter([[Word("Li", 100, 100, 130, 130), Word("and", 135, 100, 190, 130)], []])
+    monkeypatch.setattr(ocr, "_table", {**ocr._table, "once": lambda image: next(reads)})
+    policy = POLICY.with_(ocr="once", dictionary=(TermList("PERSON", ("Li",)),))
+    result, _ = run("a.png", picture(scan, "PNG"), policy)
+    after = Image.open(io.BytesIO(result))
+    assert after.width == scan.width and scan.height < after.height < scan.height + 400
+    assert after.crop((0, scan.height, *after.size)).convert("L").getextrema() == (0, 255)
+
+
 def test_a_result_in_which_the_ocr_still_reads_a_name_is_refused(run, scan, monkeypatch):
     def read(image):
         scale = image.width / 1240

@@ -19,6 +19,9 @@ from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk, Tally
 MAX_PIXELS = 60_000_000
 """Greatest number of pixels of a picture; it is unpacked in memory."""
 
+LEGEND_MARGIN = 20
+"""Pixels below a legend, which is set below a picture with short forms."""
+
 
 def _parse_picture(chunk: Chunk, job: Job, kind: str) -> ParsedChunk:
     from allonym.files.ocr import find_ocr_reader
@@ -70,15 +73,24 @@ def _wrap_picture_into_pdf(data: bytes) -> tuple[bytes, tuple[int, int]]:
 
 
 def _render_pdf_as_picture(pdf: bytes, size: tuple[int, int], kind: str) -> bytes:
+    """Return the first page as a picture of this size in pixels, with the legend of further pages below it."""
     import pypdfium2
+    from PIL import Image, ImageChops
 
     with closing(cast(Any, pypdfium2.PdfDocument(pdf))) as file:
-        page = file[0]
-        image = page.render(scale=max(size) / max(page.get_size())).to_pil().convert("RGB")
-    if image.size != size:
-        image = image.resize(size)
+        scale = max(size) / max(file[0].get_size())
+        image, *legends = (page.render(scale=scale).to_pil().convert("RGB") for page in file)
+    shown = [image.resize(size) if image.size != size else image]
+    for legend in legends:
+        _, _, _, bottom = ImageChops.invert(legend).getbbox() or (0, 0, 0, 0)
+        shown.append(legend.crop((0, 0, size[0], bottom + LEGEND_MARGIN)))
+    joined = Image.new("RGB", (size[0], sum(one.height for one in shown)), (255, 255, 255))
+    y = 0
+    for one in shown:
+        joined.paste(one, (0, y))
+        y += one.height
     out = io.BytesIO()
-    image.save(out, kind, **({"quality": 90} if kind == "JPEG" else {}))
+    joined.save(out, kind, **({"quality": 90} if kind == "JPEG" else {}))
     return out.getvalue()
 
 

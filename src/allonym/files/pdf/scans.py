@@ -33,6 +33,12 @@ FEW = 24
 OCR_PLANE = "recognised"
 """The plane of characters that OCR read, see :class:`~allonym.files.pdf.content.Glyph`."""
 
+LETTER = 0.8
+"""Greatest width by which a box is extended to cover a letter that it would cut, in heights of the box."""
+
+INK = 80
+"""Least difference of ink from the lightest shade around it, of 255."""
+
 PAGE_PICTURE = "/AllonymPage"
 """The name of a page's picture in its resources."""
 
@@ -137,35 +143,63 @@ def read_glyphs_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int
 
 
 def paint_over_glyphs(image: Image, glyphs: Sequence[Glyph], page: Any) -> Image:
-    """Return the picture of a page with white boxes over the characters."""
+    """Return the picture of a page with white boxes over the characters.
+
+    Positions within a word that OCR read are estimates, so a box also covers a letter that it would cut.
+    """
+    import numpy as np
+    from PIL import ImageDraw
+
+    grey = np.asarray(image.convert("L"))
+    draw = ImageDraw.Draw(image)
     for g in glyphs:
         corners = [
             (g.x + along * g.dx + up * g.ux, g.y + along * g.dy + up * g.uy) for along in (0, 1) for up in (-0.3, 1.0)
         ]
-        # The positions of characters in a word that OCR read are estimates.
-        _paint_box(image, corners, page, 0.1 * g.size, (255, 255, 255))
+        left, top, right, bottom = _convert_to_pixels(image, corners, page)
+        box = [max(0, round(left) - 2), max(0, round(top) - 2), round(right) + 2, round(bottom) + 2]
+        if g.plane == OCR_PLANE:
+            # A turned line is covered as its upright box is, which touches other lines: only its middle counts.
+            inset = (box[3] - box[1]) // 5
+            band = grey[box[1] + inset : box[3] - inset]
+            box[0], box[2] = _extend_to_blank_columns(band, box[0], box[2], round(LETTER * (bottom - top)))
+        draw.rectangle((box[0], box[1], box[2], box[3]), fill=(255, 255, 255))
     return image
+
+
+def _extend_to_blank_columns(band: Any, left: int, right: int, most: int) -> tuple[int, int]:
+    """Move the ends of a box outwards to columns without ink, at most by ``most`` pixels; they are shades of grey."""
+    if not band.size:
+        return left, right
+    light = float(band.max())
+    has_ink = (band < light - INK).any(axis=0)
+    first, last = max(0, left - most), min(len(has_ink) - 1, right + most)
+    while left > first and has_ink[left]:
+        left -= 1
+    while right < last and has_ink[right]:
+        right += 1
+    return left, right
 
 
 def paint_boxes(image: Image, boxes: Iterable[tuple[float, float, float, float]], page: Any) -> None:
     """Paint grey boxes, given by left, bottom, right and top, over the picture of a page."""
-    for left, bottom, right, top in boxes:
-        _paint_box(image, [(left, bottom), (right, top)], page, 0.0, (GREY, GREY, GREY))
-
-
-def _paint_box(
-    image: Image, corners: Sequence[tuple[float, float]], page: Any, margin: float, colour: tuple[int, int, int]
-) -> None:
-    """Paint a box around points of a page, with a margin at both sides in its units."""
     from PIL import ImageDraw
 
+    for left, bottom, right, top in boxes:
+        place = _convert_to_pixels(image, [(left, bottom), (right, top)], page)
+        ImageDraw.Draw(image).rectangle(place, fill=(GREY, GREY, GREY))
+
+
+def _convert_to_pixels(
+    image: Image, points: Sequence[tuple[float, float]], page: Any
+) -> tuple[float, float, float, float]:
+    """Return left, top, right and bottom of points of a page in its picture."""
     matrix, width, height = compute_shown_page_geometry(page)
     back = matrix.inverse()
     sx, sy = image.width / width, image.height / height
-    shown = [back.transform(corner) for corner in corners]
+    shown = [back.transform(point) for point in points]
     xs, ys = [x * sx for x, _ in shown], [(height - y) * sy for _, y in shown]
-    wide = max(2.0, margin * sx)
-    ImageDraw.Draw(image).rectangle((min(xs) - wide, min(ys) - 2, max(xs) + wide, max(ys) + 2), fill=colour)
+    return min(xs), min(ys), max(xs), max(ys)
 
 
 def make_picture_stream(pdf: Any, image: Image, page: Any, is_lossless: bool) -> tuple[Any, pikepdf.Matrix]:
