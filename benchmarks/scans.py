@@ -1,11 +1,11 @@
-"""Scans of our own making, straight and turned, clean and noisy: what OCR reads, what is covered, and the time of the processor.
+"""Scans of our own making, straight and turned, clean and noisy: what OCR reads, what is covered, and the time it takes.
 
     python benchmarks/scans.py [--pages N] [--pictures FOLDER]
 
 Each page is drawn, scanned at 150 and 300 dots per inch, straight or turned, with noise or blur, and anonymised with
 the default policy. "Read" is the share of the page's words that the OCR reads; "covered" the share of the identifying
-words that the same OCR cannot read in the result; "kept" the share of the others that it still reads there. Prints a row
-for each kind of scan and, last, a line of JSON.
+words that the same OCR cannot read in the result; "kept" the share of the others that it still reads there. Prints a
+row for each kind of scan and, last, a line of JSON.
 """
 
 from __future__ import annotations
