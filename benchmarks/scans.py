@@ -1,4 +1,4 @@
-"""Scans of our own making, straight and turned, clean and noisy: what OCR reads, what is covered, and the time it takes.
+"""Scans of our own making, straight and turned, clean and noisy: what OCR reads, what is covered, and at what cost.
 
     python benchmarks/scans.py [--pages N] [--pictures FOLDER]
 
