@@ -9,7 +9,7 @@ import io
 import quopri
 from collections.abc import Iterator
 from email import policy as policies
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
 from email.mime.application import MIMEApplication
 from email.mime.multipart import MIMEMultipart
 from email.mime.text import MIMEText
@@ -40,6 +40,14 @@ def make_mail(body: str = BODY, **headers: str) -> EmailMessage:
     if body:
         mail.set_content(body)
     return mail
+
+
+def write_mail(mail: Message) -> bytes:
+    """Return a mail as bytes, with boundaries that are always the same."""
+    for number, part in enumerate(mail.walk()):
+        if part.is_multipart() and part.get_content_maintype() == "multipart":
+            part.set_boundary(f"==part={number}==")
+    return mail.as_bytes()
 
 
 def make_docx() -> bytes:
@@ -100,13 +108,13 @@ def list_mails() -> Iterator[tuple[str, bytes]]:
     yield "crlf", make_mail().as_bytes(policy=policies.SMTP)
     alternative = make_mail()
     alternative.add_alternative(html, subtype="html")
-    yield "alternative", alternative.as_bytes()
+    yield "alternative", write_mail(alternative)
     related = make_mail()
     related.add_alternative(html, subtype="html")
     pages = related.get_payload()[1]
     assert isinstance(pages, EmailMessage)
     pages.add_related(PIXEL, "image", "png", cid="<logo@fennside.example>", filename="okafor.png")
-    yield "related", related.as_bytes()
+    yield "related", write_mail(related)
     for name, data, kind in (
         ("docx", make_docx(), ("application", "vnd.openxmlformats-officedocument.wordprocessingml.document")),
         ("xlsx", make_xlsx(), ("application", "vnd.openxmlformats-officedocument.spreadsheetml.sheet")),
@@ -118,22 +126,22 @@ def list_mails() -> Iterator[tuple[str, bytes]]:
     ):
         mixed = make_mail()
         mixed.add_attachment(data, *kind, filename=f"Adaeze_Okafor_2024.{name}")
-        yield f"attached {name}", mixed.as_bytes()
+        yield f"attached {name}", write_mail(mixed)
     for name, text, subtype in (("csv", make_csv(), "csv"), ("html", html, "html"), ("txt", BODY, "plain")):
         mixed = make_mail()
         mixed.add_attachment(text, subtype=subtype, filename=f"table.{name}")
-        yield f"attached {name}", mixed.as_bytes()
+        yield f"attached {name}", write_mail(mixed)
     forwarded = make_mail("See below.\n", References="<20240312.1@fennside.example> <2@fennside.example>")
     forwarded.add_attachment(alternative)
-    yield "forwarded", forwarded.as_bytes()
+    yield "forwarded", write_mail(forwarded)
     octets = make_mail()
-    octets.add_attachment(alternative.as_bytes(), "application", "octet-stream", filename="mail.eml")
-    yield "mail in a file", octets.as_bytes()
+    octets.add_attachment(write_mail(alternative), "application", "octet-stream", filename="mail.eml")
+    yield "mail in a file", write_mail(octets)
     quoted = make_mail(
         "Yes.\n\n-----Original Message-----\nFrom: Adaeze Okafor <adaeze.okafor@fennside.example>\n"
         "Sent: 12 March 2024 09:30\nTo: Tomas Lindqvist\n\n> Where is Adaeze Okafor?\n"
     )
-    yield "forwarded inline", quoted.as_bytes()
+    yield "forwarded inline", write_mail(quoted)
     yield (
         "encoded words",
         make_mail(
@@ -169,16 +177,16 @@ def list_mails() -> Iterator[tuple[str, bytes]]:
     traced["Received"] = (
         "from mx.fennside.example (mx.fennside.example [203.0.113.7]) by x; Tue, 12 Mar 2024 09:30:00 +0100"
     )
-    yield "traces", traced.as_bytes()
+    yield "traces", write_mail(traced)
     signed = MIMEMultipart("signed", protocol="application/pkcs7-signature", micalg="sha-256")
     for name, value in make_mail("").items():
         signed[name] = value
     signed.attach(MIMEText(BODY))
     signed.attach(MIMEApplication(b"0\x82 Adaeze Okafor", "pkcs7-signature", name="smime.p7s"))
-    yield "signed", signed.as_bytes()
+    yield "signed", write_mail(signed)
     invited = make_mail()
     invited.add_alternative(_CALENDAR, subtype="calendar", params={"method": "REQUEST"})
-    yield "invitation", invited.as_bytes()
+    yield "invitation", write_mail(invited)
     for charset, coding in (
         ("iso-8859-1", "8bit"),
         ("iso-8859-1", "quoted-printable"),
@@ -194,7 +202,7 @@ def list_mails() -> Iterator[tuple[str, bytes]]:
     yield "no charset", _write_by_hand("", "8bit", BODY + "Grüße\n", really="cp1252")
     flowed = make_mail()
     flowed.set_content(BODY.replace("please call", "please \ncall"), params={"format": "flowed", "delsp": "no"})
-    yield "flowed", flowed.as_bytes()
+    yield "flowed", write_mail(flowed)
     plain = make_mail().as_bytes()
     yield "no boundary", plain.replace(b"Content-Type: text/plain", b"Content-Type: multipart/mixed; x=")
     yield "headers end early", plain.replace(b"MIME-Version: 1.0", b"Adaeze Okafor has a question")

@@ -200,8 +200,8 @@ class _Reader:
         about_content = [match for match in headers if match[1].lower().startswith(b"content-")]
         if len(shown) < len(content):
             note = self._leave_out(body, end, kind, "", "attachments left out")
-            yield from self._read_headers([match for match in headers if match not in about_content])
-            yield from (_Block(*match.span()) for match in about_content)
+            for match in headers:
+                yield from (_Block(*match.span()),) if match in about_content else self._read_headers([match])
             yield replace(note, fixed=note.fixed.partition(self.newline * 2)[2])
         else:
             yield from self._read_headers(headers)
