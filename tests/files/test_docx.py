@@ -295,6 +295,8 @@ def test_a_result_that_still_holds_a_covered_text_is_refused(run, tmp_path, monk
     with pytest.raises(RefusedContent, match=r"still contains \d of .*word/media/") as caught:
         run("a.docx", DOCUMENTS["formats.docx"](), POLICY)
     assert "Ada" not in str(caught.value) and not (tmp_path / "out-a.docx").exists()
+    with pytest.raises(RefusedContent, match="'Ada Brook'"):
+        run("a.docx", DOCUMENTS["formats.docx"](), POLICY, quotes=True)
 
 
 def test_a_name_that_runs_through_formats_and_changes_at_once(run):

@@ -1,22 +1,20 @@
-"""ZIP and EPUB: each file of the archive is treated by its format; a value has the same replacement in all of them.
+"""ZIP and EPUB: the files of an archive, each read by its format, form one document.
 
-Files of an unknown kind are left out, and counted in the report. In a ZIP archive a file that fails is left out too,
-and names of files that identify are replaced. In an EPUB book pictures become grey. A protected book is refused.
+What is found in one of them is covered in all. Files of an unknown kind are left out, and counted in the report. In a
+ZIP archive a file that cannot be read is left out too, and names of files that identify are replaced. In an EPUB book
+pictures become grey. A protected book is refused.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from itertools import islice
 from pathlib import PurePosixPath
-from typing import BinaryIO, cast
 
 from allonym.document import CAPTION, Document
 from allonym.errors import DataError, RefusedContent
+from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
 from allonym.files.office import Package
 from allonym.files.pictures import make_grey_png
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
@@ -24,8 +22,7 @@ from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk
 MAX_DEPTH = 3
 """Greatest depth of archives inside archives."""
 
-_BATCH = 1 << 16
-_SIGNS = re.compile(r"_+|(?<=[^\W\d_])-(?=[^\W\d_])")
+_SPACES = re.compile(r"_+|(?<=[^\W\d_])-(?=[^\W\d_])")
 _EPUB: Mapping[str, str] = {
     r"mimetype|META-INF/(container|metadata|manifest)\.xml|.*\.css|.*\.(?i:otf|ttf|woff2?)": "keep",
     r"(?i:.*\.(opf|ncx|xml))": "xml",
@@ -34,41 +31,57 @@ _EPUB: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
-    """A file of an archive: its name, its format, and its parsed chunks."""
+def _parse_zip(chunk: Chunk, job: Job) -> ParsedChunk:
+    if job.fields:
+        raise DataError("an archive has no fields to choose from")
+    tally = Tally()
+    draft, failures = _read_archive(chunk.data, job, tally, 0)
 
-    name: str
-    format: Format
-    chunks: tuple[ParsedChunk, ...]
+    def get_archive(written: list[bytes | None]) -> bytes:
+        if written[0] is None:
+            raise RefusedContent("a file of the archive cannot be treated")
+        return written[0]
 
-    def join(self, written: Sequence[bytes | None]) -> bytes | None:
-        """Return the file from the bytes of its pieces, or None if it is left out."""
-        if not self.format.many and None in written:
-            return None
-        out = io.BytesIO()
-        writer = self.format.writer(out) if self.format.writer else None
-        position = 0
-        for parsed in self.chunks:
-            data = parsed.join_pieces(list(written[position : position + len(parsed.pieces)]))
-            position += len(parsed.pieces)
-            (writer or out).write(data)
-        if writer:
-            writer.write_end()
-        return out.getvalue()
+    return ParsedChunk([draft, *failures], 1 + len(failures), tally, get_archive)
 
 
-def _parse_member(name: str, data: bytes, kind: Format, job: Job, depth: int) -> _Member:
-    if kind.chunks is None:
-        return _Member(name, kind, (kind.parse(Chunk(data, (depth,), end=len(data)), job),))
-    stream = cast(BinaryIO, io.BytesIO(data))
-    return _Member(name, kind, tuple(kind.parse(chunk, job) for chunk in kind.chunks(stream, job, _BATCH, 0)))
+def _read_archive(data: bytes, job: Job, tally: Tally, depth: int) -> tuple[Draft, list[Piece]]:
+    """Return an archive as one draft, and the files in it that cannot be read."""
+    package = Package.open(data)
+    drafts: dict[str, Draft] = {}
+    failures: list[Piece] = []
+    for number, (name, content) in enumerate(package.entries.items(), 1):
+        kind = _find_format(name, depth)
+        if kind is None:
+            tally.treated["files of an unknown kind left out"] += 1
+            continue
+        try:
+            if kind.name == "zip":
+                drafts[name], more = _read_archive(content, job, tally, depth + 1)
+                failures += more
+            else:
+                drafts[name] = parse_embedded_file(content, kind, job, tally)
+        except DataError as error:
+            failures.append(Failure("", number, f"file {number} of the archive: {error}"))
+    names = _read_names(list(drafts))
+    document = join_documents([*(d.document for d in drafts.values()), names], ["\n\n"] * (len(drafts) + 1))
+
+    def write_archive(parts: tuple[str, ...]) -> bytes:
+        upcoming = iter(parts)
+        contents = [d.render(tuple(islice(upcoming, count_parts(d.document)))) for d in drafts.values()]
+        paths = _make_paths(list(drafts), list(upcoming))
+        entries = dict(zip(paths, contents, strict=True))
+        return Package(entries, {p for p, name in zip(paths, drafts, strict=True) if name in package.packed}).to_bytes()
+
+    return Draft(document, write_archive), failures
 
 
 def _find_format(name: str, depth: int) -> Format | None:
     """Return the format of a file of an archive; None: it is left out."""
     from allonym.files.formats import format_of
 
+    if PurePosixPath(name).name.startswith("."):
+        return None
     try:
         kind, is_packed = format_of(name)
     except DataError:
@@ -76,93 +89,47 @@ def _find_format(name: str, depth: int) -> Format | None:
     return None if is_packed or (kind.name == "zip" and depth >= MAX_DEPTH) else kind
 
 
-def _parse_zip(chunk: Chunk, job: Job) -> ParsedChunk:
-    depth = cast(int, chunk.head[0]) + 1 if chunk.head else 0
-    package = Package.open(chunk.data)
-    fields = job.fields
-    tally, pieces, members = Tally(), cast("list[Piece]", []), cast("list[_Member]", [])
-    if fields:
-        raise DataError("an archive has no fields to choose from")
-    for number, (name, data) in enumerate(package.entries.items(), 1):
-        kind = None if PurePosixPath(name).name.startswith(".") else _find_format(name, depth)
-        if kind is None:
-            tally.treated["files of an unknown kind left out"] += 1
-            continue
-        try:
-            member = _parse_member(name, data, kind, job, depth)
-        except DataError as error:
-            pieces.append(Failure("", number, f"file {number} of the archive: {error}"))
-            members.append(_Member(name, kind, ()))
-            continue
-        members.append(member)
-        for parsed in member.chunks:
-            tally.add(parsed.tally)
-            pieces += parsed.pieces
-    names = _draft_names([member.name for member in members])
-    return ParsedChunk([*pieces, names], len(members), tally, partial(_join_zip, package, members), shared=True)
+def _read_names(names: Sequence[str]) -> Document:
+    """Return the names of files and folders as one document, without suffixes, and read as words."""
+    words = [_SPACES.sub(" ", part) for name in names for part in PurePosixPath(name).with_suffix("").parts]
+    return Document.from_parts("", words or [""], roles=[CAPTION] * (len(words) or 1))
 
 
-def _draft_names(names: Sequence[str]) -> Draft:
-    """Return a draft of the names of files, read without their suffixes and as words."""
-    parts = [word for name in names for word in PurePosixPath(name).with_suffix("").parts]
-    texts = [_SIGNS.sub(" ", part) for part in parts]
-    counts = [len(PurePosixPath(name).parts) for name in names]
-
-    def render_names(new: tuple[str, ...]) -> bytes:
-        words = iter(
-            part if text == changed else _make_file_name(changed)
-            for part, text, changed in zip(parts, texts, new if texts else (), strict=True)
-        )
-        paths = ["/".join(next(words) for _ in range(count)) for count in counts]
-        return json.dumps([p + PurePosixPath(n).suffix for p, n in zip(paths, names, strict=True)]).encode()
-
-    document = Document.from_parts("", texts, separators="\n", roles=[CAPTION] * len(texts))
-    return Draft(document, render_names, counted=False)
+def _make_paths(names: Sequence[str], words: Sequence[str]) -> list[str]:
+    """Return the new names of files from the new texts of their parts; each is unlike all others."""
+    upcoming = iter(words)
+    paths: list[str] = []
+    for name in names:
+        old = PurePosixPath(name)
+        parts = [
+            part if new == _SPACES.sub(" ", part) else _make_file_name(new)
+            for part, new in zip(old.with_suffix("").parts, upcoming, strict=False)
+        ]
+        stem, number = "/".join(parts), 1
+        path = f"{stem}{old.suffix}"
+        while path in paths:
+            number += 1
+            path = f"{stem}_{number}{old.suffix}"
+        paths.append(path)
+    return paths
 
 
 def _make_file_name(text: str) -> str:
     return re.sub(r"[^\w ()-]+", "", text).strip().replace(" ", "_") or "file"
 
 
-def _join_zip(package: Package, members: Sequence[_Member], written: list[bytes | None]) -> bytes:
-    names = written[-1]
-    if names is None:
-        raise DataError("the names of the archive's files cannot be treated")
-    entries: dict[str, bytes] = {}
-    packed: set[str] = set()
-    position = 0
-    for member, new in zip(members, json.loads(names), strict=True):
-        count = sum(len(parsed.pieces) for parsed in member.chunks) if member.chunks else 1
-        data = member.join(written[position : position + count]) if member.chunks else None
-        position += count
-        if data is None:
-            continue
-        path, number = PurePosixPath(new), 1
-        while str(path) in entries:
-            number += 1
-            path = PurePosixPath(new).with_stem(f"{PurePosixPath(new).stem}_{number}")
-        entries[str(path)] = data
-        if member.name in package.packed:
-            packed.add(str(path))
-    return Package(entries, packed).to_bytes()
-
-
 def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
     from allonym.files.formats import get_format
 
     package = Package.open(chunk.data)
-    if "META-INF/encryption.xml" in package.entries and b"EncryptedData" in package.entries["META-INF/encryption.xml"]:
+    if b"EncryptedData" in package.entries.get("META-INF/encryption.xml", b""):
         raise RefusedContent("a protected book cannot be treated")
-    tally, pieces = Tally(), cast("list[Piece]", [])
-    members: list[tuple[str, _Member]] = []
+    tally = Tally()
+    drafts: dict[str, Draft] = {}
     for name, data in package.entries.items():
         task = next((t for p, t in _EPUB.items() if re.fullmatch(p, name)), "")
         if task in ("xml", "html"):
-            member = _parse_member(name, data, get_format(task), job, 0)
-            members.append((name, member))
-            for parsed in member.chunks:
-                tally.add(parsed.tally)
-                pieces += parsed.pieces
+            drafts[name] = parse_embedded_file(data, get_format(task), job, tally)
         elif task == "image":
             package.entries[name] = make_grey_png()
             tally.treated["pictures left out"] += 1
@@ -170,18 +137,14 @@ def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
             package.dropped.add(name)
             tally.treated["unknown parts left out"] += 1
 
-    def join_book(written: list[bytes | None]) -> bytes:
-        position = 0
-        for name, member in members:
-            count = sum(len(parsed.pieces) for parsed in member.chunks)
-            data = member.join(written[position : position + count])
-            position += count
-            if data is None:
-                raise DataError("a part of the book cannot be treated")
-            package.entries[name] = data
+    def write_book(parts: tuple[str, ...]) -> bytes:
+        upcoming = iter(parts)
+        for name, draft in drafts.items():
+            package.entries[name] = draft.render(tuple(islice(upcoming, count_parts(draft.document))))
         return package.to_bytes()
 
-    return ParsedChunk(pieces, 1, tally, join_book, shared=True)
+    document = join_documents([draft.document for draft in drafts.values()], ["\n\n"] * len(drafts))
+    return ParsedChunk([Draft(document, write_book)], 1, tally)
 
 
 ZIP = Format("zip", _parse_zip, many=True, unit="file")
