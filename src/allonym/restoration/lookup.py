@@ -15,7 +15,9 @@ from allonym.restoration.edits import list_replacements
 from allonym.restoration.evidence import is_telling
 from allonym.restoration.forms import split_words_and_gaps
 from allonym.restoration.index import Index
+from allonym.restoration.translated import read_translations
 from allonym.restoration.view import View
+from allonym.text.fold import fold
 from allonym.vault.records import Known
 
 if TYPE_CHECKING:
@@ -56,7 +58,7 @@ def list_surfaces(text: str) -> Iterator[str]:
             starts.append(position)
             ends.append(position + len(piece))
         position += len(piece)
-    words = split[1::2]
+    words, translations = split[1::2], read_translations()
     for i, start in enumerate(starts):
         has_sign = bool(start) and _BEFORE.search(shown, start - 1, start) is not None
         for j in range(i, min(i + _MOST_WORDS, len(words))):
@@ -72,5 +74,6 @@ def list_surfaces(text: str) -> Iterator[str]:
                 yield shown[start - 1 : end + 1]
             if i < j < i + _TAG_WORDS and any(map(str.isdigit, words[j])):
                 for joint in (" ", "_"):
-                    label = joint.join(words[i:j]).lower()
-                    yield from (form.format(label, words[j].lower()) for form in _TAGS)
+                    labels = [words[i:j], *map(str.split, translations.get(fold(" ".join(words[i:j])), ()))]
+                    for label in (joint.join(label).lower() for label in labels):
+                        yield from (form.format(label, words[j].lower()) for form in _TAGS)

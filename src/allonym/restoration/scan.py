@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import accumulate
 from operator import add
 
-from allonym.restoration import codes, gaps, hits
+from allonym.restoration import codes, gaps, hits, translated
 from allonym.restoration.codes import is_date_word
 from allonym.restoration.forms import ADDRESS, CLOSING, CODE, OPENING, TAG, Form, split_words_and_gaps
 from allonym.restoration.hits import Hit, Match, describe_shared
@@ -109,6 +109,9 @@ class Scan:
         if code_words:
             ahead = (i for i in range(self.count) if words[i] in code_words and codes.is_code_ahead(self, i))
             hot = sorted({*hot, *ahead})
+        if index.labels:
+            labelled = [i for i in range(self.count) if translated.may_begin_translated_tag(self, i)]
+            hot = sorted({*hot, *labelled}) if labelled else hot
         lows = self.lows
         pairs = enumerate(map(index.vocabulary.get, map(add, lows, lows[1:])))
         joined = [i for i, is_known in pairs if is_known]
@@ -157,6 +160,10 @@ class Scan:
             if index.dates:
                 candidates += codes.find_reformatted_dates(self, word_index)
         candidates = [h for h in candidates if h.start >= covered_until]
+        if index.labels and all("typo" in h.rules for h in candidates):
+            match = translated.find_translated_tag(self, word_index, covered_until)
+            if match is not None or (self.is_short and not self.is_final):
+                return match
         if not candidates:
             return hits.find_unknown_tag(self, word_index, covered_until)
         longest = max(h.last for h in candidates)

@@ -39,7 +39,7 @@ def is_one_slip(a: str, b: str) -> bool:
     return a != b and (is_within_one_edit(a, b) or has_swapped_letters(a, b, least=2))
 
 
-def _read_lines(name: str) -> Iterator[str]:
+def read_lines(name: str) -> Iterator[str]:
     """Yield the lines of a data file of this package, without comments."""
     lines = (files("allonym.restoration") / name).read_text(encoding="utf-8").splitlines()
     return (line for line in lines if line and not line.startswith("#"))
@@ -48,7 +48,7 @@ def _read_lines(name: str) -> Iterator[str]:
 @cache
 def read_common_words(name: str = "common.txt") -> frozenset[str]:
     """Return the words of a list of common words, folded."""
-    return frozenset(fold(w) for line in _read_lines(name) for w in line.split())
+    return frozenset(fold(w) for line in read_lines(name) for w in line.split())
 
 
 def is_ordinary(replacement: str, label: str) -> bool:
@@ -109,7 +109,7 @@ class _Row(NamedTuple):
 @cache
 def _read_inflection_rows() -> tuple[_Row, ...]:
     out = []
-    for line in _read_lines("endings.tsv"):
+    for line in read_lines("endings.tsv"):
         language, kind, base, *forms = line.split("\t")
         split = tuple(tuple("" if f == "-" else f for f in form.split("/")) for form in forms)
         out.append(_Row(language, kind, "" if base == "-" else base, split))
