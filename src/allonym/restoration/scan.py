@@ -10,7 +10,7 @@ from operator import add
 
 from allonym.restoration import codes, gaps, hits, translated
 from allonym.restoration.codes import is_date_word
-from allonym.restoration.forms import ADDRESS, CLOSING, CODE, OPENING, TAG, Form, split_words_and_gaps
+from allonym.restoration.forms import ADDRESS, CLOSING, CODE, DATE, OPENING, TAG, Form, split_words_and_gaps
 from allonym.restoration.hits import Hit, Match, describe_shared
 from allonym.restoration.index import Index, Reading
 from allonym.restoration.view import View, escape_like
@@ -426,6 +426,8 @@ class Scan:
         typos = sum("typo" in r.rule for r in path)
         if (form.kind == CODE and rules) or typos > 1 or (typos and form.kind == ADDRESS):
             return None
+        if typos and form.kind == DATE and any(map(is_date_word, self.words[word_index:last])):
+            return None  # another month, or the same in another language
         endings = [r.ending for r in path]
         hit = Hit(start, end, last, form, rules, endings, self.text[start:end])
         if form.kind != TAG:

@@ -22,7 +22,7 @@ _MATES = {opener: closer for opener, closer in zip(OPENING, CLOSING, strict=True
 
 @cache
 def read_translations() -> dict[str, tuple[str, ...]]:
-    """Return the labels, in small letters, that each translation may stand for, the likeliest first; both are folded."""
+    """Return the labels, in small letters, that a translation may stand for, the likeliest first; both folded."""
     table: dict[str, dict[str, None]] = {}
     for line in read_lines("labels.tsv"):
         labels, _, translations = line.partition("\t")
