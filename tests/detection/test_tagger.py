@@ -179,6 +179,22 @@ SEVERAL = st.lists(st.sampled_from(LABELS), min_size=1, unique=True)
 WORDS = "aldra birvo cedrin damzel elmar firgo gorzi hazlun ivkor"
 
 
+def test_a_name_that_may_be_a_person_is_found_where_nobody_looks_for_firms():
+    words = "We met Telf and Gribbo"
+    borders = split_words(words)
+    chances = np.full((len(borders), 1 + 2 * len(LABELS)), 1e-9)
+    chances[:, 0] = 1.0
+    firm, person = (1 + 2 * LABELS.index(label) for label in ("ORGANIZATION", "PERSON_LASTNAME"))
+    for n, chance in ((2, 0.05), (4, 0.001)):
+        chances[n, [0, firm, person]] = (0.25 - chance, 0.75, chance)
+    parts = np.zeros((len(borders), len(PARTS)), np.float32)
+    tagged = Tagged(borders, np.log(chances).astype(np.float32), parts)
+    bars = {"PERSON_FIRSTNAME": 0.3, "PERSON_LASTNAME": 0.3}
+    assert extract_spans(words, tagged, LABELS, bars) == []
+    found = extract_spans(words, tagged, LABELS, bars, rivals={"ORGANIZATION": 0.3})
+    assert [(words[s.start : s.end], s.label) for s in found] == [("Telf", "PERSON_LASTNAME")]
+
+
 @given(CHANCES, SEVERAL, SEVERAL, st.dictionaries(st.sampled_from(LABELS), CHANCE), CHANCE)
 def test_who_looks_for_more_labels_never_covers_fewer_words(
     chances: Any, labels: list[str], more: list[str], thresholds: dict[str, float], usual: float

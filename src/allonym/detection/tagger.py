@@ -2,6 +2,7 @@
 
 The probabilities of the labels that a policy looks for count together, each in units of its threshold: a word belongs
 to an entity where they add up to one. So a policy never loses a name because the likeliest label is none of its own.
+Where a policy looks for people but not for other names, the chances of these count too for a word that may be a person.
 Scores are calibrated probabilities. The name parts of one person are one ``PERSON``, or several findings where the
 policy's table for the tagger says ``name_parts = true``.
 """
@@ -13,6 +14,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,10 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_NAMES = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "FACILITY", "LOCATION", "CITY", "REGION")
+_NAME_SET = frozenset(NAME_PARTS)
+_POSSIBLE = 0.01
+"""Chance of a person's name by which a name of another kind may be one: "Telf", which looks like a firm's."""
 _AGED = re.compile(r"(?i)\bage[ds]? (?:of )?\Z")
 _LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
 _FAINT = 0.2  # the same of any word in small letters beside one with a capital
@@ -104,6 +110,8 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         return lambda document: []
     model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars = read_thresholds(policy, model)
+    others = read_thresholds(policy, model, is_wanted=False)
+    rivals = {label: bar for label, bar in others.items() if label in _NAMES and bars.keys() >= _NAME_SET}
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
     kept_labels = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
@@ -113,7 +121,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
         document = hide_unread(document, languages)
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
-        findings = extract_spans(document.text, tagged, model.labels, bars, turns, kept_labels)
+        findings = extract_spans(document.text, tagged, model.labels, bars, turns, kept_labels, rivals)
         selected = _filter_identifying_findings(document.text, join_name_parts(document.text, findings, turns))
         selected = _drop_roles(document, selected)
         if name_parts:  # the same words either way
@@ -169,15 +177,16 @@ def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
     return [s for s in findings if not reach.contains(s.start, s.end)] if places else findings
 
 
-def read_thresholds(policy: Policy, model: TaggerModel) -> dict[str, float]:
+def read_thresholds(policy: Policy, model: TaggerModel, *, is_wanted: bool = True) -> dict[str, float]:
     """The threshold of each label that a policy looks for: that of the label's rule, else of its operating point.
 
-    A label for which the tagger's point has none is left out.
+    Where ``is_wanted`` is false, those of the labels that it does not look for. A label for which the tagger's point
+    has none is left out.
     """
     points: Mapping[str, Any] = model.about.get("points", {})
     out: dict[str, float] = {}
     for label in model.labels:
-        if not _is_wanted(policy, label):
+        if _is_wanted(policy, label) != is_wanted:
             continue
         point = policy.operating_point_for(label)
         rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
@@ -200,6 +209,7 @@ def extract_spans(
     thresholds: Mapping[str, float],
     turns: Sequence[int] = (),
     kept_labels: Collection[str] = (),
+    rivals: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Span]:
     """Extract the entities from a tagged text, disjoint and in reading order.
 
@@ -211,11 +221,12 @@ def extract_spans(
             that are missing do not count.
         turns: starts of the turns of a conversation; no entity continues across them.
         kept_labels: labels whose findings stay in the text; where another label is half as likely, that one is chosen.
+        rivals: label to the threshold of names that nobody looks for; they count where a name of a person is possible.
     """
     if not len(tagged.borders):
         return []
     chances = tagged.tags.astype(np.float64)
-    sums, evidence = sum_wanted_chances(chances, labels, thresholds)
+    sums, evidence = sum_wanted_chances(chances, labels, thresholds, rivals)
     entity = evidence >= 1.0
     if not entity.any():
         return []
@@ -268,13 +279,18 @@ def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, i
     return chance < _LIKELY or ((is_small or (opens and is_frequent)) and uses_capitals(text))
 
 
-def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
+def sum_wanted_chances(
+    chances: Any,
+    labels: Sequence[str],
+    thresholds: Mapping[str, float],
+    rivals: Mapping[str, float] = MappingProxyType({}),
+) -> tuple[Any, Any]:
     """Add up the probabilities of the labels that have a threshold, word by word.
 
     Args:
         chances: array ``(words, 1 + 2 * labels)`` of log probabilities.
         labels: the network's labels.
-        thresholds: of :func:`extract_spans`.
+        thresholds, rivals: of :func:`extract_spans`.
 
     Returns:
         Two arrays ``(words,)``: the sum, 0 to 1, and the sum in units of the labels' thresholds, from 0; a word counts
@@ -282,7 +298,13 @@ def sum_wanted_chances(chances: Any, labels: Sequence[str], thresholds: Mapping[
     """
     mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
     rates = np.array([1 / max(thresholds[label], _LEAST) if label in thresholds else 0.0 for label in labels])
-    return (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
+    sums, evidence = (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
+    if rivals:
+        is_possible = mass[:, [label in _NAME_SET for label in labels]].sum(axis=1) >= _POSSIBLE
+        rates = np.array([1 / max(rivals[label], _LEAST) if label in rivals else 0.0 for label in labels])
+        sums += is_possible * (mass * (rates > 0)).sum(axis=1)
+        evidence += is_possible * (mass * rates).sum(axis=1)
+    return sums, evidence
 
 
 def _choose_label(mass: Any, labels: Sequence[str], decoded: int) -> str:
