@@ -14,6 +14,7 @@ pikepdf = pytest.importorskip("pikepdf")
 pypdfium2 = pytest.importorskip("pypdfium2")
 pytest.importorskip("reportlab")
 
+from allonym.files.pdf.fonts import find_standard_font_name  # noqa: E402
 from allonym.files.pdf.lines import make_short_forms  # noqa: E402
 from benchmarks import redaction_pdf as made  # noqa: E402
 
@@ -138,3 +139,19 @@ def test_short_forms_differ(labels):
     short = make_short_forms(texts)
     assert len(set(short.values())) == len(set(texts))
     assert all(len(short[text]) < len(text) for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "standard"),
+    [
+        ("/ABCDEF+CMR10", "Times-Roman"),
+        ("/CMBX12", "Times-Roman"),
+        ("/SFRM1000", "Times-Roman"),
+        ("/LMRoman10-Bold", "Times-Bold"),
+        ("/CMSS10", "Helvetica"),
+        ("/OpenSans", "Helvetica"),
+        ("/Georgia,Italic", "Times-Italic"),
+    ],
+)
+def test_a_replacement_has_serifs_where_the_text_has(name, standard):
+    assert find_standard_font_name(name) == standard

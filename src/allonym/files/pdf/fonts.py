@@ -7,6 +7,7 @@ encodings, glyph names, standard widths and CMaps are those of pdfminer.six.
 from __future__ import annotations
 
 import io
+import re
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -22,6 +23,12 @@ from pdfminer.pdffont import CFFFont, PDFCIDFont, Type1FontHeaderParser
 from pdfminer.psparser import PSException
 
 from allonym.files.pdf.objects import convert_to_pdfminer
+
+_SERIF = re.compile(
+    r".*(times|serif|roman|garamond|georgia|cambria|palatino|bookman|century|schoolbk|minion|caslon|baskerville|didot)"
+    r"|(cm|sf)(r|b|bx|ti|sl|rm|bi)\d*$|lmr"
+)
+"""Families with serifs, by their lower-case names; those of TeX do not say so in their flags."""
 
 _LIGATURES = {c: unicodedata.normalize("NFKC", c) for c in map(chr, range(0xFB00, 0xFB07))}
 
@@ -236,7 +243,7 @@ def find_standard_font_name(base: str) -> str:
     bold, italic = "bold" in lower or "black" in lower, "italic" in lower or "oblique" in lower
     if "courier" in lower or "mono" in lower:
         return "Courier" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
-    if "times" in lower or ("serif" in lower and "sans" not in lower):
+    if _SERIF.match(lower) and "sans" not in lower:
         return "Times-" + ("Bold" * bold + "Italic" * italic or "Roman")
     return "Helvetica" + ("-" if bold or italic else "") + "Bold" * bold + "Oblique" * italic
 

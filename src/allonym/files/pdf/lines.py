@@ -56,6 +56,8 @@ class Line:
         units: in order.
         starts, ends: of each unit, in the page's units.
         right: distance from the first unit to the end of the lines of its paragraph or column; 0: unknown.
+        range, height: its first and last point, and its baseline, in the frame of its direction, comparable between
+            parallel lines.
     """
 
     units: list[TextUnit] = field(repr=False)
@@ -67,6 +69,8 @@ class Line:
     ey: float = 0.0
     size: float = 0.0
     right: float = 0.0
+    range: tuple[float, float] = (0.0, 0.0)
+    height: float = 0.0
 
     def __post_init__(self) -> None:
         first = self.units[0].first
@@ -77,19 +81,13 @@ class Line:
             start = self.measure_along(unit.first)
             self.starts.append(start)
             self.ends.append(start + unit.first.width)
+        along = self.x * self.ex + self.y * self.ey
+        self.range = along, along + max(self.ends)
+        self.height = self.y * self.ex - self.x * self.ey
 
     def measure_along(self, glyph: Glyph) -> float:
         """Return the position of a character along the line."""
         return (glyph.x - self.x) * self.ex + (glyph.y - self.y) * self.ey
-
-    def get_range(self) -> tuple[float, float]:
-        """Return its first and last point in the frame of its direction, comparable between parallel lines."""
-        start = self.x * self.ex + self.y * self.ey
-        return start, start + max(self.ends)
-
-    def get_height(self) -> float:
-        """Return its baseline in the frame of its direction."""
-        return self.y * self.ex - self.x * self.ey
 
 
 @dataclass(slots=True, eq=False)
@@ -202,10 +200,10 @@ class LineSetter:
 
     def _find_limits(self, line: Line, page: int, neighbours: Sequence[Line]) -> tuple[float, float]:
         """Return how far a line may reach, from its first unit: to the next text, frame, or margin."""
-        start, end = line.get_range()
-        height = line.get_height()
+        start, end = line.range
+        height = line.height
         others = [other for other in neighbours if other is not line]
-        ranges = [other.get_range() for other in others]
+        ranges = [other.range for other in others]
         left, right = (min((a for a, _ in ranges), default=start), max((b for _, b in ranges), default=end))
         margin = start + line.right
         has_margin = line.right > 0 and sum(abs(b - margin) < 0.7 for _, b in ranges) >= 2
@@ -221,7 +219,7 @@ class LineSetter:
                     elif edge.x <= start + 0.5:
                         left = max(left, edge.x + 1.5)
         for other, (a, b) in zip(others, ranges, strict=True):
-            if -0.9 * other.size < other.get_height() - height < 0.9 * line.size:
+            if -0.9 * other.size < other.height - height < 0.9 * line.size:
                 if a >= end - 0.3 * line.size:
                     right = min(right, a - PADDING * line.size)
                 elif b <= start + 0.3 * line.size:
@@ -236,12 +234,12 @@ def _round_angle(line: Line) -> int:
 def _find_alignment(line: Line, neighbours: Sequence[Line]) -> tuple[float, bool]:
     """Return the share of a line's change that moves its beginning (0 left, 0.5 centred, 1 right), and whether the line
     is justified, from the lines that begin or end where it does."""
-    start, end = line.get_range()
+    start, end = line.range
     count: Counter[float] = Counter()
     for other in neighbours:
         if other is line:
             continue
-        a, b = other.get_range()
+        a, b = other.range
         near = abs(a - start) < 0.7, abs(a + b - start - end) < 1.4, abs(b - end) < 0.7
         for place, is_near in zip((0.0, 0.5, 1.0), near, strict=True):
             count[place] += is_near
