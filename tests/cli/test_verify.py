@@ -65,3 +65,15 @@ def test_a_replacement_that_keeps_a_word_of_a_name_is_told(run, folder):
     result = run("verify", "b.pdf", "--plans", "q.jsonl")
     assert result.code == 1 and "keep a word of the name" in result.err and "replacement" in result.out
     assert "Brook" not in result.out + result.err
+
+
+def test_pictures_are_read_by_the_ocr_of_the_policy(run, folder, monkeypatch):
+    from allonym.files.ocr import Word
+    from allonym.registry import ocr
+
+    picture, words = made._scan()
+    picture.save(folder / "a.png")
+    (folder / "ocr.toml").write_text('ocr = "known"\n' + POLICY, encoding="utf-8")
+    monkeypatch.setattr(ocr, "_table", {**ocr._table, "known": lambda image: [Word(*word) for word in words]})
+    left = run("verify", "a.png", "--original", "a.png", "--policy", "ocr.toml")
+    assert left.code == 1 and "a.png still contains 3 of 3 covered texts" in left.err

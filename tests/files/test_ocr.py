@@ -167,5 +167,5 @@ def test_a_turned_scan_is_read_and_covered_by_rapidocr(tmp_path: Path, scan):
     (tmp_path / "a.png").write_bytes(picture(turned, "PNG"))
     anonymize_path(tmp_path / "a.png", tmp_path / "b.png", POLICY)
     result = (tmp_path / "b.png").read_bytes()
-    left = find_leftovers_in_file(result, "picture+rapidocr", ["please call", "Ada Brook", "Cyd Dale", "555"], "")
+    left = find_leftovers_in_file(result, "png+rapidocr", ["please call", "Ada Brook", "Cyd Dale", "555"], "")
     assert [leftover.index for leftover in left] == [0]

@@ -12,7 +12,7 @@ import click
 from allonym.cli.options import KEY_FILE, PolicyChoice, declare_plans, read_key
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure
-from allonym.errors import DataError, PlanMismatch, UsageError
+from allonym.errors import DataError, MissingExtra, PlanMismatch, UsageError
 from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def verify(
     choice: PolicyChoice,
     key_file: Path | None = KEY_FILE,
 ) -> None:
-    """Check that SAFE, a PDF, DOCX or XLSX, no longer contains covered text, using independent readers.
+    """Check that SAFE, a PDF, picture, DOCX or XLSX, no longer contains covered text, using independent readers.
 
     Covered text is what the plan of SAFE replaces, or else what the policy detects in the original. If the original
     also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not, and
@@ -49,6 +49,7 @@ def verify(
       allonym verify letter-safe.pdf --plans plans.jsonl
     """
     from allonym.files import format_of
+    from allonym.files.ocr import find_ocr_reader
     from allonym.files.verify import VIEWS, find_leftovers_in_file
 
     name = format_of(safe.name)[0].name
@@ -62,6 +63,10 @@ def verify(
     edits, expected = _find_edits(document, plan, policy, read_key(key_file))
     covered = list(dict.fromkeys((e.label, original) for e, original in edits))
     texts = [text for _, text in covered]
+    if name in ("pdf", "png", "jpg") and find_ocr_reader(policy.ocr) is not None:
+        name = f"{name}+{policy.ocr}"
+    elif name in ("png", "jpg"):
+        raise MissingExtra("A picture", "ocr")
     leftovers = find_leftovers_in_file(safe.read_bytes(), name, texts, expected)
     kinds = Counter((covered[leftover.index][0], place) for leftover in leftovers for place in leftover.places)
     if kinds:

@@ -39,7 +39,7 @@ def _parse_picture(chunk: Chunk, job: Job, kind: str) -> ParsedChunk:
     def render_picture(parts: tuple[str, ...]) -> bytes:
         return _render_pdf_as_picture(draft.render(parts), size, kind)
 
-    picture = replace(draft, render=render_picture, verify=f"picture+{job.policy.ocr}")
+    picture = replace(draft, render=render_picture, verify=f"{_NAMES[kind]}+{job.policy.ocr}")
     return ParsedChunk([picture], tally=Tally(treated=Counter({"pictures read by OCR": 1})))
 
 
@@ -94,5 +94,5 @@ def _render_pdf_as_picture(pdf: bytes, size: tuple[int, int], kind: str) -> byte
     return out.getvalue()
 
 
-PNG = Format("png", partial(_parse_picture, kind="PNG"))
-JPEG = Format("jpg", partial(_parse_picture, kind="JPEG"))
+_NAMES = {"PNG": "png", "JPEG": "jpg"}
+PNG, JPEG = (Format(name, partial(_parse_picture, kind=kind)) for kind, name in _NAMES.items())

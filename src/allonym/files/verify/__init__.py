@@ -37,7 +37,8 @@ VIEWS: Mapping[str, tuple[str, ...]] = {
     ),
     "docx": _OFFICE,
     "xlsx": _OFFICE,
-    "picture": (),
+    "png": (),
+    "jpg": (),
     "pptx": _OFFICE,
     **dict.fromkeys(("odt", "ods", "odp"), ("allonym.files.verify.office:read_odf_texts",)),
 }
