@@ -82,7 +82,8 @@ class Policy:
         ocr: name of the OCR that reads pictures and scanned pages; empty: files with scanned pages are refused.
         llm: the endpoint of a language model: all keys of ``registry.LlmTable``. Without a ``url`` none is asked.
         consistent: where an entity has the same keyed replacement: in the ``document``, in all documents of its
-            ``subject``, or in the ``scope`` that the caller names.
+            ``subject``, or in the ``scope`` that the caller names. ``auto``: in the scope, but for pseudonyms where no
+            scope is named and no vault keeps them: then in the document, in the file of a table, or in the subject.
         taxonomy: the labels, including those that the policy adds.
     """
 
@@ -111,7 +112,7 @@ class Policy:
     operating_points: Mapping[str, str | float] = field(default_factory=lambda: MappingProxyType({"*": "high-recall"}))
     tables: Mapping[str, Mapping[str, object]] = field(default_factory=lambda: MappingProxyType({}))
     subject: str = ""
-    consistent: str = "scope"
+    consistent: str = "auto"
     images: str = "remove"
     ocr: str = "rapidocr"
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
@@ -297,9 +298,10 @@ class PolicyFile(SettingGroup):
     )
     subject: str = declare_setting("", "metadata key that names whom a document is about")
     consistent: str = declare_setting(
-        "scope",
-        "document, subject or scope: where the same entity gets the same keyed replacement",
-        one_of=("document", "subject", "scope"),
+        "auto",
+        "document, subject or scope: where the same entity gets the same keyed replacement; auto: in the scope, but "
+        "pseudonyms only if a scope is named or a vault keeps them, else in the document, table or subject",
+        one_of=("auto", "document", "subject", "scope"),
     )
     ocr: str = declare_setting(
         "rapidocr",

@@ -57,6 +57,7 @@ class Setting:
         policy: the policy in force.
         key: the caller's secret, or None; see :func:`allonym.keys.derive_operator_key`.
         scope: name of the release; keyed values of two scopes cannot be linked.
+        unit: what an entity's pseudonym is kept in, within the scope; empty: in all of it.
         book: the vault's book of the scope, open for writing; None without a vault.
         places: spans that are about to be replaced, as (start, end) in reading order.
         prepared: results of the operators' ``prepare`` for this document, by the operator's name.
@@ -69,6 +70,7 @@ class Setting:
     book: Book | None = field(default=None, repr=False)
     places: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     prepared: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}), repr=False)
+    unit: str = field(default="", repr=False)
 
 
 class Book(Protocol):

@@ -34,6 +34,7 @@ def play(text, options=None, keep=(), key=KEY, language="en", scope="", book=Non
     policy = Policy(
         name="p",
         language=language,
+        consistent="scope",
         default=Rule("pseudonym", options or {}),
         rules={label: Rule("keep") for label in keep},
     )

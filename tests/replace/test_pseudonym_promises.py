@@ -18,7 +18,9 @@ PEOPLE = ("Sarah Connor", "John Connor", "Jürgen Hoffmann", "Katarzyna Nowak", 
 PLACES = ("Leeds", "Madrid", "Gdańsk", "Austin")
 FIRMS = ("Ashdown Marine plc", "University of Leeds", "Nowak & Sons")
 LISTS = (TermList("PERSON", PEOPLE), TermList("CITY", PLACES), TermList("ORGANIZATION", FIRMS))
-POLICY = Policy.load("pseudonyms").with_(detectors=("rules", "spoken", "lexicon", "speakers"), dictionary=LISTS)
+POLICY = Policy.load("pseudonyms").with_(
+    detectors=("rules", "spoken", "lexicon", "speakers"), dictionary=LISTS, consistent="scope"
+)
 WORD = re.compile(r"[^\W\d_]{3,}")
 OURS = frozenset(w.lower() for term in (*PEOPLE, *PLACES, *FIRMS) for w in WORD.findall(term))
 STAYS = frozenset("university the and sons plc of marine van der von maria".split())

@@ -252,7 +252,10 @@ class VaultChoice(SettingGroup):
         option="--vault PATH|URL",
     )
     scope: str = declare_setting(
-        "", "project or release. Replacements agree within a scope and differ between scopes", option="NAME"
+        "",
+        "project or release. Replacements agree within a scope and differ between scopes; without scope and vault a "
+        "person has other pseudonyms in each document. Who links a person's texts learns more about them",
+        option="NAME",
     )
     secret: SecretChoice = SecretChoice()
 

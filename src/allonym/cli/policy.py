@@ -181,7 +181,7 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("public figures", "kept" if policy.public_figures == "keep" else None),
         ("tags", policy.style.format(label="LABEL", n=1) + (f", named as in {policy.names}" if policy.names else "")),
         ("needs a key", f"for {keyed}; or a vault" if keyed else None),
-        ("consistent", f"by {policy.consistent}{subject}" if subject or policy.consistent != "scope" else None),
+        ("consistent", f"by {policy.consistent}{subject}" if subject or policy.consistent != "auto" else None),
         ("images", policy.images if policy.images != "remove" else None),
         ("OCR", policy.ocr or None),
         ("language model", f"{policy.llm['model']} at {policy.llm['url']}" if policy.llm["url"] else None),

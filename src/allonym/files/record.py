@@ -174,7 +174,9 @@ class ParsedChunk:
 def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] | None = None) -> AnonymizedChunk:
     """Send the drafts of a chunk through the batch kernel and join all bytes; failing records are left out."""
     documents = [piece.document for piece in parsed.pieces if isinstance(piece, Draft)]
-    vault = Corpus(job.key) if parsed.shared and job.vault is None else job.vault
+    vault = Corpus(job.key, "") if parsed.shared and job.vault is None else job.vault
+    if isinstance(vault, Corpus) and documents:
+        vault.begin("\0".join(document.text for document in documents) if parsed.shared else documents[0].text)
     outcomes = iter(run_records(documents, job.policy, job.key, vault=vault, scope=job.scope, findings=findings))
     tally = Tally()
     failures: list[Failure] = []

@@ -181,6 +181,9 @@ def describe_settings(job: Job, items: Sequence[Item], format: str | None, is_fo
         raise UsageError(f"a {kind.name} file has no fields to choose from; all its text is anonymised")
     settings: dict[str, object]
     settings = {"fields": list(job.fields), "format": format, "keyed": job.key is not None, "folder": is_folder}
+    is_linking = job.policy.consistent == "scope" or (job.policy.consistent == "auto" and bool(job.vault or job.scope))
+    if is_linking:
+        settings["linked"] = True
     if job.vault is not None or job.scope:
         settings |= {"vault": job.vault is not None, "scoped": digest(job.scope) if job.scope else ""}
     return settings

@@ -118,6 +118,13 @@ class RunReport(Serialisable):
         if self.identifying_ids:
             what = _format_count(self.identifying_ids, "record")
             lines.append(f"warning: the ids of {what} hold a name; treat their column too, such as by --columns")
+        if self.settings.get("linked") and "pseudonym" in self.operators:
+            lines.append(
+                "pseudonyms agree in all documents of the scope: whoever has other pseudonymised texts of a person can "
+                "recognise that person by them"
+            )
+        if self.settings.get("folder"):
+            lines.append("file names are kept; check whether they identify anybody")
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.unread:

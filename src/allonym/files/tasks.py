@@ -89,7 +89,8 @@ def anonymize_tasks(
     for task, findings in tasks:
         kind = items[task.place.item].format
         if task.place.item != number:
-            number, corpus = task.place.item, Corpus(job.key)
+            number = task.place.item
+            corpus = Corpus(job.key, str(items[number].size))
         is_shared = job.vault is None and kind is not None and kind.shared
         yield anonymize_task(replace(job, vault=corpus) if is_shared else job, task, findings)
 

@@ -73,6 +73,8 @@ def pair(
     """
     runs = _PlansByRun()
     loaded = Policy.load(policy)
+    if loaded.consistent == "auto":  # calls of one conversation are told apart by nothing
+        loaded = loaded.with_(consistent="scope")
     return Anonymizer(loaded, key, vault, scope, runs), RestoringStep(vault, scope, runs, frozenset(internal_tools))
 
 

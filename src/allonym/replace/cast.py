@@ -16,6 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from allonym.keys import derive_operator_key
+from allonym.plan import digest
 from allonym.protocol import Book, Setting, Wanted
 from allonym.text.names import normalize_surface
 from allonym.text.words import find_words
@@ -211,7 +212,7 @@ def make_cast(setting: Setting, kb: KnowledgeBase, remarks: list[str], targets: 
     Raises:
         UsageError: there is no key, or it is too short.
     """
-    key = derive_operator_key(setting.key, "pseudonym", setting.scope)
+    key = derive_operator_key(setting.key, "pseudonym", setting.scope + setting.unit)
     return Cast(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
 
 
@@ -221,6 +222,9 @@ class CorpusBook:
     Its keys are words of originals in clear, unlike a vault's. They stay in memory and go with the book;
     :meth:`remember` keeps nothing.
     """
+
+    unit = ""
+    """What pseudonyms are kept in, beside the scope; see :class:`allonym.protocol.Setting`."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], str] = {}
@@ -258,16 +262,27 @@ class Corpus:
 
     Args:
         key: secret of the keyed operators.
+        file: says about the file whose records are the corpus, such as its size, so that pseudonyms of another file
+            are others; None: the caller asked for one corpus.
     """
 
-    def __init__(self, key: bytes | str | None) -> None:
+    def __init__(self, key: bytes | str | None, file: str | None = None) -> None:
         self.operator_key = key
+        self._file = file
+        self._unit = ""
         self._books: dict[str, CorpusBook] = {}
 
     @contextmanager
     def book(self, scope: str, subject: str = "") -> Iterator[CorpusBook]:
         """Yield the scope's book, see :class:`CorpusBook`."""
-        yield self._books.setdefault(scope, CorpusBook())
+        book = self._books.setdefault(scope, CorpusBook())
+        book.unit = self._unit
+        yield book
+
+    def begin(self, text: str) -> None:
+        """Take the first text of the file, by which it is known from then on; later ones change nothing."""
+        if self._file is not None and not self._unit:
+            self._unit = f"\0file\0{self._file}\0{digest(text)}"
 
 
 def format_offline_remark(operator: str, lacking: int, total: int, reason: str = "") -> str:

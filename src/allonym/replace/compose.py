@@ -211,6 +211,7 @@ def make_plan(
     if keyed:
         require_key(key, keyed)
     inner = _make_consistency_scope(document, policy, scope)
+    unit = _name_pseudonym_unit(document, policy, scope, book)
     if book is not None:
         book = BookView(book, digest(inner) if inner != scope else "", map_words_to_older_forms(text))
     numbers = _Numbers(text, book)
@@ -221,7 +222,7 @@ def make_plan(
     before = digest(text)
     if not slots:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
-    setting = Setting(document, policy, key, inner, book, tuple(slot[:2] for slot in slots))
+    setting = Setting(document, policy, key, inner, book, tuple(slot[:2] for slot in slots), unit=unit)
     edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
     if policy.technical:
         edits = keep_syntax(document, edits)
@@ -244,11 +245,24 @@ def subject_of(document: Document, policy: Policy) -> str:
 
 
 def _make_consistency_scope(document: Document, policy: Policy, scope: str) -> str:
-    if policy.consistent == "scope":
+    if policy.consistent in ("auto", "scope"):
         return scope
     if policy.consistent == "subject":
         return f"{scope}\0subject\0{subject_of(document, policy)}"
     return f"{scope}\0document\0{document.id or digest(document.text)}"
+
+
+def _name_pseudonym_unit(document: Document, policy: Policy, scope: str, book: Book | None) -> str:
+    """Return what pseudonyms are kept in where nobody asked for more; empty: the scope.
+
+    A document is known by its text, so that its pseudonyms do not depend on where it stands among others.
+    """
+    if policy.consistent != "auto" or scope:
+        return ""
+    if book is not None:
+        return str(getattr(book, "unit", ""))
+    subject = subject_of(document, policy)
+    return f"\0subject\0{subject}" if subject else f"\0document\0{digest(document.text)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,7 +301,7 @@ class Preparer:
         names = [settings.policy, *settings.policies]
         for client in settings.clients.values():
             names += [client.policy, *client.policies]
-        self.policies = {name: _add_tagger_threads(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
+        self.policies = {name: _prepare_policy(Policy.load(name), threads) for name in dict.fromkeys(names) if name}
         for policy in self.policies.values():  # check that each works, and load what it needs
             text = RequestText(settings, self.secret)
             text.add_text_passage(_WARMING, lambda result: None)
@@ -385,8 +385,11 @@ def _parse_json_body(raw: bytes) -> dict[str, Any]:
     return value
 
 
-def _add_tagger_threads(policy: Policy, threads: int) -> Policy:
-    """Return the policy with several windows of a text computed at once, unless it sets that. No result changes."""
+def _prepare_policy(policy: Policy, threads: int) -> Policy:
+    """Return the policy with one pseudonym of a name in all requests, since a conversation is sent again and again, and
+    with several windows of a text computed at once, unless it sets these."""
+    if policy.consistent == "auto":
+        policy = policy.with_(consistent="scope")
     tagger = policy.tables.get("tagger", {})
     if "tagger" not in policy.detectors or "threads" in tagger:
         return policy
