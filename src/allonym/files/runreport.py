@@ -123,8 +123,6 @@ class RunReport(Serialisable):
                 "pseudonyms agree in all documents of the scope: whoever has other pseudonymised texts of a person can "
                 "recognise that person by them"
             )
-        if self.settings.get("folder"):
-            lines.append("file names are kept; check whether they identify anybody")
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
         if self.unread:
