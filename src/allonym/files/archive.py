@@ -86,7 +86,7 @@ def _find_format(name: str, depth: int) -> Format | None:
         kind, is_packed = format_of(name)
     except DataError:
         return None
-    return None if is_packed or (kind.name == "zip" and depth >= MAX_DEPTH) else kind
+    return None if is_packed or kind.written_as or (kind.name == "zip" and depth >= MAX_DEPTH) else kind
 
 
 def _read_names(names: Sequence[str]) -> Document:

@@ -21,6 +21,7 @@ readers = Registry(
         "parquet": "allonym.files.parquet:PARQUET",
         "html": "allonym.files.markup:HTML",
         "eml": "allonym.files.mail:EML",
+        "msg": "allonym.files.msg:MSG",
         "mbox": "allonym.files.mail:MBOX",
         "ics": "allonym.files.calendars:ICS",
         "vcf": "allonym.files.calendars:VCF",

@@ -49,9 +49,11 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
     if not path.is_dir():
         if out is not None and out.exists() and out.samefile(path):
             raise UsageError(f"source and target are both {path}; the source is never changed")
-        if out is not None and out.is_dir():
-            out = out / path.name
         kind, packed = format_of(path.name, format)
+        if out is not None and out.is_dir():
+            out = _change_suffix(out / path.name, kind)
+        elif out is not None and kind.written_as and out.suffix.lower() == path.suffix.lower():
+            raise UsageError(f"a .{kind.name} file is written as .{kind.written_as}; name such a TARGET")
         return [Item(path.name, path, out, kind, packed, _has_gzip_suffix(out), path.stat().st_size)], False
     if out is None:
         raise UsageError("a folder needs a folder to write to, not standard output")
@@ -71,7 +73,8 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
                 if not file.is_file():
                     raise DataError("a broken link" if file.is_symlink() else "not a plain file")
                 kind, packed = format_of(file.name, format)
-                items.append(Item(rel.as_posix(), file, out / rel, kind, packed, packed, file.stat().st_size))
+                written = _change_suffix(out / rel, kind)
+                items.append(Item(rel.as_posix(), file, written, kind, packed, packed, file.stat().st_size))
             except DataError as error:
                 items.append(Item(rel.as_posix(), file, out / rel, None, refused=str(error)))
     return sorted(items, key=lambda i: i.name), True
@@ -80,6 +83,11 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
 def list_sources(source: str | Path, format: str | None) -> tuple[list[Item], bool]:
     """Return the files of a source that is only read, see :func:`list_items`; their targets mean nothing."""
     return list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
+
+
+def _change_suffix(target: Path, kind: Format) -> Path:
+    """Return a target with the suffix of what the format writes; the old one stays in front of it."""
+    return target.with_name(f"{target.name}.{kind.written_as}") if kind.written_as else target
 
 
 def _has_gzip_suffix(target: Path | None) -> bool:

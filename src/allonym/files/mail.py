@@ -250,6 +250,8 @@ class _Reader:
             format = _find_format(head, kind)
             is_picture = kind.startswith("image/") or (format is not None and format.name in _PICTURES)
             is_text = kind.startswith(("text/", "multipart/")) or kind in _TEXTS
+            if format is not None and format.written_as:
+                format = None  # it would be of another kind than its name says
             if is_picture and self.job.policy.images == "keep":
                 yield self._keep_picture(start, end, coding)
             elif format is not None and not (is_text and format.name in ("txt", "html")):

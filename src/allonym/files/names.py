@@ -76,6 +76,7 @@ def give_safe_names(items: Sequence[Item], target: Path, is_folder: bool, key: K
         parents = reversed(PurePosixPath(item.name).parents[:-1])
         suffix = "".join(PurePosixPath(item.name).suffixes[-2 if item.packed else -1 :]) if item.format else ""
         folder_names = (f"folder-{folders[str(parent)]:03}" for parent in parents)
+        suffix = f".{item.format.written_as}" if item.format and item.format.written_as else suffix
         name = PurePosixPath(*folder_names, f"document-{numbers[item.name]:04}{suffix.lower()}")
         renamed.append(replace(item, name=str(name), target=target / name))
     return renamed

@@ -307,6 +307,7 @@ class Format:
         unit: name of the unit of records.
         shared: whether the records of a file share their replacements: a value has the same one in all of them.
         columns: ``(stream, job) -> columns``: what is decided about the columns of a file; None: it has none.
+        written_as: suffix of the files that are written, where it is another one; empty: that of the source.
     """
 
     name: str
@@ -318,6 +319,7 @@ class Format:
     unit: str = "record"
     shared: bool = False
     columns: Callable[[BinaryIO, Job], Sequence[Column]] | None = None
+    written_as: str = ""
 
     @property
     def is_resumable(self) -> bool:
