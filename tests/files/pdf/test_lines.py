@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,8 +24,8 @@ NAMES = ("Ada Brook", "Wilhelmina Farrow", "Li", "Maximiliana Throgmorton-Windle
 POLICY = Policy.load("default").with_(detectors=("lexicon",), dictionary=(TermList("PERSON", NAMES),), ocr="")
 
 
-def treat(data: bytes) -> bytes:
-    job = Job(POLICY)
+def treat(data: bytes, policy: Policy = POLICY) -> bytes:
+    job = Job(policy)
     done = anonymize_chunk(get_format("pdf").parse(Chunk(data), job), job)
     assert not done.failures, done.failures
     return done.data
@@ -56,6 +58,21 @@ def test_no_gap_tells_how_wide_a_name_was(font):
         for name in NAMES
     }
     assert len(results) == 1
+
+
+def test_a_box_is_not_as_wide_as_a_name_either(tmp_path):
+    """In place of replacements whose letters the standard fonts lack."""
+    (tmp_path / "policy.toml").write_text(
+        'extends = "default"\n[detect]\ndetectors = ["lexicon"]\n[tag]\nstyle = "\u27e6{label}_{n}\u27e7"\n', "utf-8"
+    )
+    policy = Policy.load(tmp_path / "policy.toml").with_(dictionary=POLICY.dictionary)
+    shown = set()
+    for name in NAMES:
+        data = treat(draw(f"We met {name} in town, and {name} left."), policy)
+        with pikepdf.open(io.BytesIO(data)) as pdf:
+            assert "re" in [str(i.operator) for i in pikepdf.parse_content_stream(pdf.pages[0])]
+        shown.add(str(pypdfium2.PdfDocument(data)[0].render(scale=1).to_pil().tobytes()))
+    assert len(shown) == 1
 
 
 def test_a_justified_line_is_justified_again():

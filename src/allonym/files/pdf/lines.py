@@ -26,6 +26,9 @@ STRETCH, SHRINK = 0.5, 0.11
 JUSTIFIED = 3
 """Least number of spaces of a justified line; a cell of a table has fewer."""
 
+BOX_WIDTH = 3.0
+"""Width of the box in place of a replacement that no standard font has, in font heights."""
+
 PADDING = 0.4
 """Least distance to the next text on a row, in font heights."""
 
@@ -144,7 +147,7 @@ class LineSetter:
 
     def set_line(
         self, page: int, number: int, texts: Mapping[int, str], gone: frozenset[int]
-    ) -> Iterator[tuple[TextUnit, str, float]]:
+    ) -> Iterator[tuple[TextUnit, str, float, float]]:
         """Set a line anew.
 
         Args:
@@ -153,7 +156,7 @@ class LineSetter:
             gone: the ``id`` of all units that are removed.
 
         Yields:
-            The unit in whose place a text is set, the text, and its width.
+            The unit in whose place a text is set, the text, its width, and how far it moves along the line.
         """
         line = self._lines[page, number]
         neighbours = self._on_page[page, _round_angle(line)] if not line.units[0].first.plane else []
@@ -170,7 +173,7 @@ class LineSetter:
             if glyph.width > 1e-6:
                 number_of_move = glyph.back / glyph.width * move
                 self.moves.setdefault((glyph.stream, glyph.op, glyph.item, glyph.start), number_of_move)
-            yield unit, text, width
+            yield unit, text, width, move
 
     def _choose_setting(
         self,
@@ -292,8 +295,7 @@ def _try_setting(
             continue
         if closing is not None:
             move, closing = closing - start, None
-        # A text that no standard font has is a box as wide as the original.
-        wide = measure_text_width(text, unit.first.style) * unit.first.size * scale or end - start
+        wide = (measure_text_width(text, unit.first.style) * scale or BOX_WIDTH) * unit.first.size
         placed.append((unit, text, move, wide, spaces))
         new_end = start + move + wide
         move += wide - (end - start)

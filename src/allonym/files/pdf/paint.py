@@ -140,12 +140,12 @@ class Painter:
             if is_fixed or not self._setter.can_set_line(page, line):
                 in_place += ((gaps[key], text) for key, text in by_unit.items())
                 continue
-            for unit, text, width in self._setter.set_line(page, line, by_unit, self._gone):
+            for unit, text, width, move in self._setter.set_line(page, line, by_unit, self._gone):
                 glyph = unit.first
                 if measure_text_width(text, glyph.style):
                     self._insert_text_into_stream(glyph, text, glyph.style, glyph.size, width)
                 else:
-                    self._paint_black_box(gaps[id(unit)])
+                    self._paint_black_box(glyph, width, move)
         if in_place:
             self._paint_in_place(in_place, kept_glyphs)
 
@@ -181,7 +181,7 @@ class Painter:
             ):
                 self._paint_text_over_page(first, text, style, size, scale)
             return
-        self._paint_black_box(gap)
+        self._paint_black_box(first, gap.width)
 
     def _insert_text_into_stream(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
         """Set a text of this size and width into the stream; return false if that is not possible."""
@@ -246,16 +246,16 @@ class Painter:
             ([], "ET"),
         )
 
-    def _paint_black_box(self, gap: Gap) -> None:
-        first = gap.first
-        if self._is_hidden(first):
+    def _paint_black_box(self, glyph: Glyph, width: float, move: float = 0.0) -> None:
+        """Paint a box from a character on; ``move``: from so far along its line."""
+        if self._is_hidden(glyph):
             return
-        size = max(first.size, 0.1)
-        self.ops[first.page] += (
+        size = max(glyph.size, 0.1)
+        self.ops[glyph.page] += (
             ([], "q"),
             ([0], "g"),
-            ([*_make_rotation_matrix(first), first.x, first.y], "cm"),
-            ([0, -0.2 * size, max(gap.width, 0.5), 0.95 * size], "re"),
+            ([*_make_rotation_matrix(glyph), glyph.x, glyph.y], "cm"),
+            ([move, -0.2 * size, max(width, 0.5), 0.95 * size], "re"),
             ([], "f"),
             ([], "Q"),
         )
