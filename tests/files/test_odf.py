@@ -99,6 +99,14 @@ def test_macros_previews_and_settings_are_left_out_and_counted(run):
     assert report.treated == {"macros left out": 1, "pictures left out": 1}
 
 
+def test_a_document_type_without_entities_is_no_reason_to_refuse(run):
+    content = f'<!DOCTYPE x PUBLIC "-//x//y" "office.dtd"><x {SPACES}><text:p>a@example.com</text:p></x>'
+    assert "[EMAIL_ADDRESS_1]" in everything(run("a.odt", make_odf("text", "", content_xml=content))[0])
+    content = content.replace('"office.dtd"', '"office.dtd" [<!ENTITY e "a">]')
+    with pytest.raises(RefusedContent, match="entities"):
+        run("a.odt", make_odf("text", "", content_xml=content))
+
+
 @check_each_row(
     "data, error",
     [

@@ -122,8 +122,9 @@ class Package:
             parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
             with hide_foreign_errors(f"{name} is not valid XML", etree.XMLSyntaxError):
                 root = etree.fromstring(self.entries[name], parser)
-            if cast(Any, root).getroottree().docinfo.doctype:
-                raise RefusedContent(f"{name} has a document type, which office files do not have")
+            declared = cast(Any, root).getroottree().docinfo.internalDTD
+            if declared is not None and any(True for _ in declared.iterentities()):
+                raise RefusedContent(f"{name} has a document type with entities, which office files do not have")
             self.trees[name] = root
         return self.trees[name]
 
