@@ -72,8 +72,9 @@ _POSSIBLE = 0.01
 _AGED = re.compile(r"(?i)\bage[ds]? (?:of )?\Z")
 _LOOSE = 0.5  # chance by which a function word at the end of a name belongs to it
 _FAINT = 0.2  # the same of any word in small letters beside one with a capital
-_CERTAIN, _SURE, _LIKELY = 0.9, 0.6, 0.3
-"""Chances by which ordinary words are a name after all: alone at the start, where capitals say nothing, elsewhere."""
+_CERTAIN, _SURE, _LIKELY, _UNLIKELY = 0.9, 0.6, 0.3, 0.1
+"""Chances by which ordinary words are a name after all: alone at the start, where capitals say nothing, elsewhere; and
+rare words with a capital within a sentence."""
 _CALLER = re.compile(r"\b(?:calling|speaking|phoning|ringing|writing) (?:from|with|for|on behalf of) \Z")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>-]*\Z")
 _DIGITS = read_word_list("digits")
@@ -276,7 +277,10 @@ def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, i
     if not all(word.lower() in _FUNCTION or word.lower() in read_dictionary() for word in words):
         return False
     is_frequent = all(word.lower() in _FUNCTION or word.lower() in read_ordinary_words() for word in words)
-    return chance < _LIKELY or ((is_small or (opens and is_frequent)) and uses_capitals(text))
+    is_marked = not is_frequent and not is_small and not opens
+    return chance < (_UNLIKELY if is_marked else _LIKELY) or (
+        (is_small or (opens and is_frequent)) and uses_capitals(text)
+    )
 
 
 def sum_wanted_chances(

@@ -334,6 +334,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_small = all(text[s.start : s.end].islower() for s in spans)
         is_faint = (
             chance < (_LIKELY if is_small or is_opening_word else _FAINT)
+            and (is_careful or not is_small)
             and all(s.label in _NAMED for s in spans)
             and _DIGITS.isdisjoint(words)
             and not has_listed_name(words)
