@@ -98,17 +98,14 @@ def _compile_rules(rules: Sequence[_CompiledRule]) -> scan.PatternSet:
 
 
 def build_words_pattern(words: Sequence[str]) -> str:
-    """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending.
-
-    An underscore ends a word, as in ``admin_phone``.
-    """
+    """Build an RE2 pattern for any of some whole words, ignoring case; a trailing ``*`` allows any ending."""
     parts = []
     for word in words:
         open_end = word.endswith("*")
         bare = word.rstrip("*")
         escaped = str(re2.escape(bare)).replace("\\ ", r"[\s\-_]+")
-        start = r"(?:\b|_)" if bare[0].isascii() and bare[0].isalnum() else ""
-        right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?(?:\b|_)"
+        start = r"\b" if bare[0].isascii() and bare[0].isalnum() else ""
+        right = "" if open_end or not (bare[-1].isascii() and bare[-1].isalnum()) else r"(?:s|'s)?\b"
         parts.append(f"{start}{escaped}{right}")
     return "(?i)(?:" + "|".join(parts) + ")"
 
@@ -185,7 +182,7 @@ class Ruleset:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
         present = [rules[i] for patterns, rules in self._sets for i in patterns.find_matching_patterns(data)]
         if any(compiled.gated for compiled in present):
-            near = set(self._contexts.find_matching_patterns(data))
+            near = set(self._contexts.find_matching_patterns(bytes(data).replace(b"_", b" ")))
             present = [compiled for compiled in present if not compiled.gated or compiled.context_index in near]
         return present
 
@@ -310,7 +307,8 @@ def _cut_context(text: str, start: int, end: int, window: tuple[int, int]) -> by
     if b < len(text) and text[b].isalnum():
         while b > end and text[b - 1].isalnum():
             b -= 1
-    return f"{text[a:start]}\n{text[end:b]}".encode("utf-8", "surrogatepass")
+    # An underscore ends a word, as in "admin_phone".
+    return f"{text[a:start]}\n{text[end:b]}".replace("_", " ").encode("utf-8", "surrogatepass")
 
 
 def _find_matching_context_word(word: str, words: Sequence[str]) -> str:
