@@ -93,7 +93,7 @@ def test_info_needs_no_secret_and_shows_no_value(run, vault, key):
         assert "patient" not in done.out + done.err
     (line,) = run("vault", "info", "v", "--secret-file", key, "--json").out.splitlines()
     found = json.loads(line)
-    assert (found["key"], found["schema"], found["keep_days"]) == ("random", 4, None)
+    assert (found["key"], found["schema"], found["keep_days"]) == ("random", 5, None)
     counts = {"known": 1, "assigned": 1, "subjects": 1, "expired": 0, "shared": 0}
     assert found["scopes"][0] == {"scope": "letters", **counts}
 

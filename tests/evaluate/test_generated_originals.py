@@ -28,7 +28,7 @@ PEOPLE = (
 
 
 def digests(*pairs: tuple[str, str]) -> checking.Digests:
-    found = [checking.unpack_digests(checking.pack_digests(KEY, *pair), "test") for pair in pairs or PEOPLE]
+    found = [checking.compute_digests(KEY, *pair) for pair in pairs or PEOPLE]
     return checking.Digests.of(KEY, [(label, kinds) for label, _, kinds in found], max(n for _, n, _ in found))
 
 

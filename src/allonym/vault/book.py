@@ -17,7 +17,6 @@ from allonym.errors import UsageError, VaultError
 from allonym.plan import Plan
 from allonym.text.fold import Level
 from allonym.text.names import normalize_surface
-from allonym.vault import digests as checking
 from allonym.vault import store
 from allonym.vault.keys import Sealer
 from allonym.vault.plans import make_piece_rows, make_plan_row, pack_plan
@@ -288,8 +287,6 @@ class Book:
         linked = {(row.row, row.subject) for row in self._connection.execute(query)} if former else set()
         rows: dict[str, dict[str, object]] = {}
         longer: list[dict[str, object]] = []
-        beside: list[dict[str, object]] = []
-        packed: dict[tuple[str, str], bytes] = {}
         for (digest, _), (entry, token, expires) in batch.items():
             if digest in rows:
                 before = rows[digest]["expires"]
@@ -298,14 +295,9 @@ class Book:
                 sealed = self._sealer.seal(astuple(entry), "known", self.place.digest, digest, token)
                 row = {"digest": digest, "token": token, "scope": self.place.id, "sealed": sealed}
                 rows[digest] = {**row, "created": self._now, "expires": expires}
-                original = entry.original, entry.label
-                if original not in packed:
-                    packed[original] = checking.pack_digests(self._sealer.checking, *original)
-                beside += checking.seal_digest_row(self._sealer, digest, packed[original])
             elif former[digest] is not None and (expires is None or expires > former[digest]):
                 longer.append({"key": digest, "until": expires})
         self._insert_rows(table, list(rows.values()))
-        self._insert_rows(store.digests, beside)
         self._insert_rows(links, [{"row": d, "subject": s} for d, s in batch if (d, s) not in linked])
         self._extend_expiry(table, longer)
         self.added["known"] += len(rows)
@@ -323,11 +315,9 @@ class Book:
 
 
 def delete_rows(connection: sa.Connection, linked: Linked, rows: Iterable[str]) -> None:
-    """Delete rows, their links to subjects, and what stands beside them: digests of originals, pieces of plans."""
+    """Delete rows, their links to subjects, and what plans are found by."""
     for batch in make_batches(rows):
         connection.execute(linked.links.delete().where(linked.links.c.row.in_(batch)))
-        if linked is KNOWN:
-            connection.execute(store.digests.delete().where(store.digests.c.row.in_(batch)))
         if linked is PLANS:
             connection.execute(store.pieces.delete().where(store.pieces.c.plan.in_(batch)))
         connection.execute(linked.table.delete().where(linked.table.c.digest.in_(batch)))

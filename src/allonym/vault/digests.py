@@ -1,8 +1,8 @@
 """Keyed digests of originals and of their variants: who has them can test what a model writes, and reads no original.
 
-They are made when an original is written into the vault, one sealed row beside it, so they go when it goes. The key of
-the digests serves nothing else. Digests and key together are a file for those who check; it can only test guesses, but
-whoever guesses a name gets an answer: see ``docs/explanation/threat-model.md``.
+The vault does not keep them: they are computed from its originals when they are asked for. Their key serves nothing
+else. Digests and key together are a file for those who check; it can only test guesses, but whoever guesses a
+name gets an answer: see ``docs/explanation/threat-model.md``.
 
 The file: JSON lines. First ``{"allonym-digests": 1, "key": hexadecimal, "longest": words, "originals": number}``, then
 a line for each original: its label, and its digests of each kind, 16 bytes each, together in base64.
@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from allonym.errors import UsageError, VaultError, hide_foreign_errors
 from allonym.keys import encode_secret
 from allonym.vault import store
-from allonym.vault.keys import Sealer, pack_texts, unpack_texts
+from allonym.vault.keys import Sealer
 from allonym.vault.store import iterate_row_batches, write_private_file
 from allonym.vault.variants import KINDS, make_all_forms, make_deletion_key
 
@@ -33,8 +33,6 @@ SIZE = 16
 _KEY = 32
 _FILE = "allonym-digests"
 _VERSION = 1
-_NUMBER = {kind: i for i, kind in enumerate(KINDS, 1)}  # 0 is padding
-_KIND = {i: kind for kind, i in _NUMBER.items()}
 _EDITED = "edited"
 
 
@@ -44,34 +42,15 @@ def compute_form_digest(key: bytes, form: str, *, edited: bool = False) -> bytes
     return blake2b(encode_secret(form), digest_size=SIZE, key=key, person=person).digest()
 
 
-def pack_digests(key: bytes, original: str, label: str) -> bytes:
-    """Return label, number of words, and the digests of an original; empty where it is too short to be known by."""
+def compute_digests(key: bytes, original: str, label: str) -> tuple[str, int, dict[str, list[bytes]]]:
+    """Return label, number of words, and digests by kind of an original; none where it is too short to be known by."""
     forms = make_all_forms(original, label)
-    if not forms.by_kind:
-        return b""
-    longest = max(form.count(" ") + 1 for some in forms.by_kind.values() for form in some)
-    digests: dict[bytes, None] = {}
-    for kind, form in forms.list_forms():
-        digests[bytes([_NUMBER[kind]]) + compute_form_digest(key, form, edited=kind == _EDITED)] = None
-    return pack_texts((label, str(longest))) + b"".join(digests)
-
-
-def unpack_digests(data: bytes, where: str) -> tuple[str, int, dict[str, list[bytes]]]:
-    """Return label, number of words, and digests by kind.
-
-    Raises:
-        VaultError: the data is not what :func:`pack_digests` made.
-    """
-    label, longest = unpack_texts(data)
-    by_kind: dict[str, list[bytes]] = {}
-    for start in range(len(pack_texts((label, longest))), len(data), SIZE + 1):
-        if not data[start]:
-            break
-        kind, digest = _KIND.get(data[start]), data[start + 1 : start + 1 + SIZE]
-        if kind is None or len(digest) < SIZE:
-            raise VaultError(f"{where}: a row of digests is damaged, or a newer version made it")
-        by_kind.setdefault(kind, []).append(digest)
-    return label, int(longest), by_kind
+    longest = max((form.count(" ") + 1 for some in forms.by_kind.values() for form in some), default=0)
+    by_kind: dict[str, dict[bytes, None]] = {}
+    if forms.by_kind:
+        for kind, form in forms.list_forms():
+            by_kind.setdefault(kind, {})[compute_form_digest(key, form, edited=kind == _EDITED)] = None
+    return label, longest, {kind: list(digests) for kind, digests in by_kind.items()}
 
 
 Entry = tuple[str, Mapping[str, Iterable[bytes]]]
@@ -141,7 +120,7 @@ class Digests:
 def load_digests(connection: sa.Connection, sealer: Sealer, scope: str | None, now: int) -> tuple[list[Entry], int]:
     """Return the digests of all that has not expired, each original once, and the words of the longest.
 
-    Their order tells nothing. No original is decrypted.
+    Their order tells nothing. Each original is decrypted for a moment; it stays in no result.
 
     Args:
         connection: of a transaction that reads.
@@ -149,41 +128,24 @@ def load_digests(connection: sa.Connection, sealer: Sealer, scope: str | None, n
         scope: name of a scope; None: all of them.
         now: in seconds since 1970.
     """
-    originals = store.originals
-    query = sa.select(store.digests).join(originals, originals.c.digest == store.digests.c.row)
-    query = query.where(sa.or_(originals.c.expires.is_(None), originals.c.expires > now))
-    query = query.order_by(store.digests.c.row)
+    scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
+    table = store.originals
+    conditions: list[sa.ColumnElement[bool]] = [sa.or_(table.c.expires.is_(None), table.c.expires > now)]
     if scope is not None:
-        query = query.join(store.scopes, store.scopes.c.id == originals.c.scope)
-        query = query.where(store.scopes.c.digest == sealer.digest("scope", scope))
+        digest = sealer.digest("scope", scope)
+        conditions.append(table.c.scope.in_([number for number, named in scopes.items() if named == digest]))
     entries: dict[tuple[str, bytes], Entry] = {}
     longest = 0
-    for row in connection.execute(query):
-        label, words, by_kind = unpack_digests(sealer.unseal_digests(row.sealed, row.row), sealer.where)
-        longest = max(longest, words)
-        entries.setdefault((label, by_kind["whole"][0]), (label, by_kind))
-    return [entries[key] for key in sorted(entries)], longest
-
-
-def backfill_digests(connection: sa.Connection, sealer: Sealer) -> int:
-    """Make the digests of everything that was written before there were any; returns how many rows."""
-    count = 0
-    scopes = dict(connection.execute(sa.select(store.scopes.c.id, store.scopes.c.digest)).all())
-    for batch in iterate_row_batches(connection, store.originals):
-        rows = []
+    for batch in iterate_row_batches(connection, table, *conditions):
         for row in batch:
-            about = ("known", scopes.get(row.scope, ""), row.digest, row.token)
-            _, original, label, *_ = sealer.unseal(row.sealed, *about)
-            rows += seal_digest_row(sealer, row.digest, pack_digests(sealer.checking, original, label))
-        if rows:
-            connection.execute(store.digests.insert(), rows)
-        count += len(rows)
-    return count
-
-
-def seal_digest_row(sealer: Sealer, known_row: str, packed: bytes) -> list[dict[str, object]]:
-    """Seal the packed digests of an original as the row beside its row in ``known``; no row if nothing is packed."""
-    return [{"row": known_row, "sealed": sealer.seal_digests(packed, known_row)}] if packed else []
+            _, original, label, *_ = sealer.unseal(
+                row.sealed, "known", scopes.get(row.scope, ""), row.digest, row.token
+            )
+            label, words, by_kind = compute_digests(sealer.checking, original, label)
+            if by_kind:
+                longest = max(longest, words)
+                entries.setdefault((label, by_kind["whole"][0]), (label, by_kind))
+    return [entries[key] for key in sorted(entries)], longest
 
 
 # The file

@@ -15,7 +15,7 @@ from allonym.vault import store
 from allonym.vault.book import delete_rows
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Purged
-from allonym.vault.store import KNOWN, LINKED, PLANS, Linked, Store, make_batches
+from allonym.vault.store import LINKED, PLANS, Linked, Store, make_batches
 
 _PIECE = 1 << 22
 _SHORT = 24
@@ -83,14 +83,11 @@ def erase_rows(
 def _erase_rows_where(
     connection: sa.Connection, traces: Traces, linked: Linked, *conditions: sa.ColumnElement[bool]
 ) -> None:
-    """Delete the rows that meet the conditions, with their links, digests and pieces."""
+    """Delete the rows that meet the conditions, with their links and pieces."""
     table, lookup = linked.table, linked.table.c[linked.lookup]
     digests = connection.execute(sa.select(table.c.digest).where(*conditions)).scalars().all()
     for batch in make_batches(digests):
         deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
-        if linked is KNOWN:
-            beside = sa.select(store.digests.c.sealed).where(store.digests.c.row.in_(batch))
-            traces.add_marks(*connection.execute(beside).scalars())
         pieces = store.pieces.c.piece
         of_plans = sa.select(pieces).where(store.pieces.c.plan.in_(batch))
         found_by = set(connection.execute(of_plans).scalars()) if linked is PLANS else set()
@@ -187,14 +184,14 @@ def compact_database(database: Store) -> None:
         empty_write_ahead_log(database)
     elif database.url.get_backend_name() == "postgresql":
         tables = [linked.table for linked in LINKED] + [linked.links for linked in LINKED]
-        for table in (*tables, store.digests, store.pieces, store.subjects, store.scopes):
+        for table in (*tables, store.pieces, store.subjects, store.scopes):
             database.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
 def _count_marks_in_tables(database: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
     tables = (*(linked.table for linked in LINKED), store.subjects, store.counters, store.scopes)
-    columns = [*(table.c.digest for table in tables), store.digests.c.row, store.pieces.c.piece, store.plans.c.result]
+    columns = [*(table.c.digest for table in tables), store.pieces.c.piece, store.plans.c.result]
     count = 0
     with database.open_read_transaction() as connection:
         for batch in make_batches(digests):

@@ -28,7 +28,6 @@ MIN_SECRET_BYTES = 16
 ENVIRONMENT = "ALLONYM_VAULT_KEY"
 _MARK = "allonym-vault-key-1:"
 _BLOCK = 32
-_MANY_DIGESTS = 512  # bytes, so that a row does not tell how long a name is
 _DIGITS = 32
 _ROUNDS = [2**e for e in range(14, 21)]
 _NEW_ROUNDS = 2**16  # of scrypt, for a new vault
@@ -195,14 +194,13 @@ class Sealer:
     ``checking`` is the key of the digests by which a model's outputs are checked; it serves nothing else.
     """
 
-    __slots__ = ("_chain", "_digests", "_index", "_log", "_values", "checking", "where")
+    __slots__ = ("_chain", "_index", "_log", "_values", "checking", "where")
 
     def __init__(self, keys: Keys, where: str) -> None:
         self._values = Cipher(derive_key(keys.data, "values"))
         self._index = derive_key(keys.lasting, "index")
         self._log = Cipher(derive_key(keys.lasting, "audit"))
         self._chain = derive_key(keys.lasting, "audit chain")
-        self._digests = Cipher(derive_key(keys.lasting, "digests"))
         self.checking = derive_key(keys.lasting, "checking")
         self.where = where
 
@@ -228,19 +226,6 @@ class Sealer:
         if data is None:
             raise VaultError(f"{self.where}: a row in {about[0]!r} is damaged, or was changed without the key")
         return data
-
-    def seal_digests(self, data: bytes, row: str) -> bytes:
-        """Encrypt the digests of an original, padded to a multiple of 512 bytes, under a key that stays when the data
-        key changes."""
-        return self._digests.seal(data + bytes(-len(data) % _MANY_DIGESTS), pack_texts(("digests", row)))
-
-    def unseal_digests(self, sealed: object, row: str) -> bytes:
-        """Decrypt what :meth:`seal_digests` made.
-
-        Raises:
-            VaultError: it was changed, or belongs to another row.
-        """
-        return self._unseal(self._digests, sealed, ("digests", row))
 
     def seal_entry(self, values: Sequence[str], number: int) -> bytes:
         """Encrypt a line of the audit log under a key that stays when the data key changes."""

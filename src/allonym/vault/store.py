@@ -128,8 +128,7 @@ audit = define_table("audit", _second, "number: key integer, sealed: bytes, mac:
 # Schema 3
 
 _third = sa.MetaData()
-digests = define_table("digests", _third, "row: key string32, sealed: bytes")
-"""One row beside each row of :data:`originals`, deleted with it; see :mod:`allonym.vault.digests`."""
+_digests = define_table("digests", _third, "row: key string32, sealed: bytes")
 
 # Schema 4
 
@@ -165,12 +164,17 @@ def _create_audit_log(connection: sa.Connection) -> None:
         )
 
 
-# Schema 3 has the digests of originals, by which outputs are checked. Filling them in takes the vault's key.
+def _drop_digests(connection: sa.Connection) -> None:
+    """Make schema 5, which has no digests of originals: they took two thirds of the space, and can be computed."""
+    _third.drop_all(connection)
+
+
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (
     _first.create_all,
     _create_audit_log,
     _third.create_all,
     _fourth.create_all,
+    _drop_digests,
 )
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 

@@ -144,8 +144,6 @@ class Vault:
         return vault
 
     def _log_migration(self, connection: sa.Connection, before: int, after: int) -> None:
-        if after == 3:
-            checking.backfill_digests(connection, self._require_sealer())
         if after >= 2:
             log.append_entry(connection, self._require_sealer(), "migrate", "", "", {"from": before, "to": after})
 
@@ -441,7 +439,7 @@ class Vault:
     # Checking what a model writes
 
     def digests(self, scope: str | None = None) -> Digests:
-        """Return keyed digests of all originals that have not expired, and of their variants, without decrypting any.
+        """Return keyed digests of all originals that have not expired, and of their variants.
 
         Args:
             scope: only of this scope; None: of all.
