@@ -96,7 +96,8 @@ def run_rapidocr(image: Image) -> Iterator[Word]:
     engine = _load_rapidocr()
     import numpy as np
 
-    read = engine(np.asarray(image.convert("RGB"))[:, :, ::-1], return_word_box=True)
+    # Its classifier of upside-down lines turns some that are upright.
+    read = engine(np.asarray(image.convert("RGB"))[:, :, ::-1], return_word_box=True, use_cls=False)
     if read.boxes is None or not read.txts:
         return
     angle = _find_page_angle(read.boxes)
