@@ -108,6 +108,11 @@ def test_mails_with_mistakes_are_treated(run, old, new):
     assert_headers_parse(email.message_from_bytes(out, policy=email.policy.default))
 
 
+def test_a_line_among_the_headers_hides_no_encoded_part(run):
+    out = run("a.eml", RAW.replace(b"X-Empty:", b"pam@example.com wrote"))[0]
+    assert b"[EMAIL_ADDRESS_1] wrote\r\nMIME-Version" in out and b"PHA+amlt" not in out and b"example" not in out
+
+
 def test_what_is_no_mail_or_encrypted_is_refused(run, tmp_path):
     sealed = b"From: pam@example.com\nContent-Type: application/pkcs7-mime; name=smime.p7m\n\nAAAA\n"
     for data, words in ((b"Dear Pam,\n", "not a mail"), (sealed, "encrypted")):

@@ -34,6 +34,11 @@ from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, splice_segments, to_document
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
+_STRAY_LINE = re.compile(
+    rb"[^\r\n]+\r?\n(?=(?:[^\r\n]+\r?\n){0,50}?(?:content-type|content-transfer-encoding|mime-version)[ \t]*:)", re.I
+)
+"""A line among the headers that is none, before headers that tell how to read the body."""
+
 _BLANK = re.compile(rb"\r?\n")
 _ENVELOPE = re.compile(rb"From [^\r\n]*\r?\n")
 _NEXT_MAIL = re.compile(r"(?:\A|\n)\r?\n(?=From [^\r\n]* \d\d:\d\d)")
@@ -131,15 +136,22 @@ class _Reader:
         if envelope := _ENVELOPE.match(data, start, min(end, start + 1000)):
             position = envelope.end()
             yield _Block(start, position, read_envelope(envelope[0]))
-        first = position
         headers: list[re.Match[bytes]] = []
-        while (match := _HEADER.match(data, position, end)) and match.end() > position:
-            headers.append(match)
-            position = match.end()
+        while True:
+            if (match := _HEADER.match(data, position, end)) and match.end() > position:
+                headers.append(match)
+                position = match.end()
+            elif headers and not around.startswith("multipart/") and (line := _STRAY_LINE.match(data, position, end)):
+                yield self._read_text_outside_parts(position, line.end())
+                position = line.end()
+            else:
+                break
         blank = _BLANK.match(data, position, end)
         if not headers and blank is None and not depth:
             raise DataError("not a mail: it does not begin with a header")
-        head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(data[first:position])
+        head = email.parser.BytesHeaderParser(policy=email.policy.compat32).parsebytes(
+            b"".join(match[0] for match in headers)
+        )
         body = blank.end() if blank else position
         kind = head.get_content_type()
         if kind == "text/plain" and around == "multipart/digest" and "content-type" not in head:
@@ -401,6 +413,7 @@ def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
 
 def _join_blocks(data: bytes, start: int, end: int, blocks: Sequence[_Block]) -> Draft:
     """Return the draft of a stretch of the mail's bytes, which holds the blocks."""
+    blocks = sorted(blocks, key=lambda block: block.start)
     drafts = [(block.draft.document, block.before) for block in blocks if block.draft is not None]
     document = join_documents([d for d, _ in drafts], [before for _, before in drafts])
 
