@@ -9,13 +9,13 @@ from benchmarks.readers import TEXTS, Place, Score, parse_marks, read_marked_tex
 
 from allonym.plan import Edit
 
-COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 9.0, 5, 0.975
+COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 7.0, 5, 0.975
 """Floors of all texts together, a little below what the present tagger reaches: raise them when it does better."""
 
-HELD_OUT_COVERED, HELD_OUT_NEEDLESS = 0.97, 34.0
-"""The same for fifteen texts that no rule or list was made by."""
+HELD_OUT = {"readers_held_out.jsonl": (15, 0.97, 24.0), "readers_held_out_2.jsonl": (20, 0.965, 57.0)}
+"""The number of texts, and the first two floors, of texts that no rule or list was made by; the second set is rougher."""
 
-COVERED_IN_KIND, NEEDLESS_IN_KIND = 0.97, 32.0
+COVERED_IN_KIND, NEEDLESS_IN_KIND = 0.97, 28.0
 """The same for the worst kind of text."""
 
 
@@ -59,12 +59,15 @@ def test_the_set_has_sixty_texts_of_fifteen_kinds():
     assert all(80 <= len(text.text.split()) <= 200 for text in texts)
 
 
-def test_text_that_was_held_out_reads_as_well_as_before():
-    texts = read_marked_texts(TEXTS.with_name("readers_held_out.jsonl"))
-    assert len({text.kind for text in texts}) == len(texts) == 15
+@pytest.mark.parametrize("name", HELD_OUT)
+def test_text_that_was_held_out_reads_as_well_as_before(name):
+    count, covered, needless = HELD_OUT[name]
+    texts = read_marked_texts(TEXTS.with_name(name))
+    assert len({text.id for text in texts}) == len(texts) == count
+    assert len({text.kind for text in texts}) >= 15
     figures = sum(score_texts(texts).values(), Score()).figures()
-    assert figures["covered"] >= HELD_OUT_COVERED
-    assert figures["needless"] <= HELD_OUT_NEEDLESS
+    assert figures["covered"] >= covered
+    assert figures["needless"] <= needless
 
 
 def test_anonymised_text_reads_as_well_as_before():
