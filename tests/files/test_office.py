@@ -352,6 +352,15 @@ def test_what_stands_beside_elements_is_treated(run):
     assert b"@example.com" not in out and out.count(b"[EMAIL_ADDRESS_") == 6
 
 
+def test_a_name_in_two_runs_is_one_beside_technical_text():
+    from allonym.document import PROSE, TECHNICAL, Document
+    from allonym.pipeline import detect
+
+    texts, roles = ("We met Ada", " Brook in the garden.", "Style of Ada Brook"), (PROSE, PROSE, TECHNICAL)
+    document = Document.from_parts("", texts, separators=("", "\n", ""), roles=roles)
+    assert [document.text[s.start : s.end] for s in detect(document)] == ["Ada Brook", "Ada Brook"]
+
+
 def test_columns_of_tables_are_named(run, tmp_path):
     import docx
     import openpyxl

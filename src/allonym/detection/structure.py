@@ -73,8 +73,11 @@ def cut_prose(document: Document, policy: Policy) -> Prose | None:
     length = before = 0
     for (_, end), role in zip(document.parts, document.roles, strict=True):
         if not _is_no_prose(role, policy):
-            starts.append(length)
-            places.append((before, end))
+            if places and places[-1][1] == before:
+                places[-1] = (places[-1][0], end)  # a name may run over several parts
+            else:
+                starts.append(length)
+                places.append((before, end))
             pieces.append(document.text[before:end])
             length += end - before
         before = end

@@ -30,8 +30,8 @@ _PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row ro
 _PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
 _NUMBERS = frozenset(("numCache", "numLit", "numDim"))
 _TECHNICAL_ROOTS = frozenset(
-    "styles settings webSettings fonts numbering theme themeOverride chartStyle colorStyle layoutDef styleDef "
-    "colorsDef tblStyleLst presentationPr viewPr".split()
+    "styles settings webSettings fonts numbering theme themeOverride chartStyle colorStyle "
+    "tblStyleLst presentationPr viewPr".split()
 )
 """Roots of the parts without text of people: names of styles, themes, formats and layouts."""
 
