@@ -57,6 +57,7 @@ _AFTER = ",;)]}:<>=&|?+*/-"
 _CLOSING = "}]),"
 _BARE_SETTING = re.compile(r"[ \t]*(?:export )?[\w.-]+ ?=[ \t]*\Z")
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+_NUMBER_BEGINS = "0123456789+-."
 _JSON_ENDS = ("{}", "[]")
 
 _YAML_LINE = re.compile(
@@ -95,7 +96,9 @@ def keep_syntax(document: Document, edits: Sequence[Edit]) -> list[Edit]:
                 changed[edit.start] = edit
     reach = Reach(passages)
     for edit in edits:
-        if not reach.touches(edit.start, edit.end) and _can_adapt(edit, len(document.text)):
+        if document.text[edit.start : edit.start + 1] not in _NUMBER_BEGINS or reach.touches(edit.start, edit.end):
+            continue
+        if _can_adapt(edit, len(document.text)):
             added += _quote_named_by_string(document.text, edit)
     return (
         sorted((*changed.values(), *added), key=lambda edit: (edit.start, edit.end)) if added else [*changed.values()]
