@@ -15,13 +15,23 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
 from allonym import registry
-from allonym.errors import DataError, UsageError, require_extra
+from allonym.errors import DataError, RefusedContent, UsageError, require_extra
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 DPI = 200
 """Resolution of a page as a picture, for OCR and for writing, in dots per inch."""
+
+
+CERTAIN = 0.85
+"""Least mean score, from 0 to 1, of the text of a page that lies upright; turned ones have about 0.7."""
+
+LEAST_SCORE = 0.5
+"""Least score of a line that is text."""
+
+LEAST_TEXT = 20
+"""Number of signs of a picture from which on its mean score is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,25 +98,45 @@ def _load_rapidocr() -> Any:
 
 
 def run_rapidocr(image: Image) -> Iterator[Word]:
-    """Return the words that RapidOCR reads with the models in its package, offline.
+    """Return the words that RapidOCR reads with the models in its package, offline; a page may lie on any side.
 
     Raises:
         MissingExtra: the extra ``ocr`` is not installed.
+        RefusedContent: most of what looks like text cannot be read.
     """
     engine = _load_rapidocr()
     import numpy as np
 
-    # Its classifier of upside-down lines turns some that are upright.
-    read = engine(np.asarray(image.convert("RGB"))[:, :, ::-1], return_word_box=True, use_cls=False)
-    if read.boxes is None or not read.txts:
-        return
+    for turn in (0, 180, 90, 270):
+        pixels = np.asarray(image.convert("RGB").rotate(turn, expand=True))[:, :, ::-1]
+        # Its classifier of upside-down lines turns some that are upright.
+        read = engine(pixels, return_word_box=True, use_cls=False, text_score=0.0)
+        if read.boxes is None or not read.txts:
+            return
+        lengths = [len(text) for text in read.txts]
+        certainty = sum(n * float(score) for n, score in zip(lengths, read.scores, strict=True)) / max(1, sum(lengths))
+        tall = sum(
+            n for n, box in zip(lengths, read.boxes, strict=True) if box[3][1] - box[0][1] > box[1][0] - box[0][0]
+        )
+        if (certainty >= CERTAIN and tall < sum(lengths) / 2) or sum(lengths) < LEAST_TEXT:
+            yield from _list_words(read, image.size, turn)
+            return
+    raise RefusedContent("the OCR cannot read most of a page that looks like text")
+
+
+def _list_words(read: Any, size: tuple[int, int], turn: int) -> Iterator[Word]:
+    """Yield the words that were read in a picture of this size after a turn, in degrees, against the clock."""
     angle = _find_page_angle(read.boxes)
-    for line, (text, pieces) in enumerate(zip(read.txts, read.word_results, strict=True)):
+    width, height = size
+    for line, (text, pieces, score) in enumerate(zip(read.txts, read.word_results, read.scores, strict=True)):
+        if float(score) < LEAST_SCORE:
+            continue
         for word, box in _join_unspaced_pieces(text, pieces):
             (x0, y0), (x1, y1), (x2, y2), (x3, y3) = box
             x, y = (x0 + x1 + x2 + x3) / 4, (y0 + y1 + y2 + y3) / 4
             wide, high = math.hypot(x1 - x0, y1 - y0) / 2, math.hypot(x3 - x0, y3 - y0) / 2
-            yield Word(word, x - wide, y - high, x + wide, y + high, line, angle)
+            x, y = {0: (x, y), 90: (width - y, x), 180: (width - x, height - y), 270: (y, height - x)}[turn]
+            yield Word(word, x - wide, y - high, x + wide, y + high, line, angle + math.radians(turn))
 
 
 def _find_page_angle(boxes: Sequence[Any]) -> float:
