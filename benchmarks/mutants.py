@@ -80,7 +80,12 @@ MUTANTS = [
     Mutant("server/routes/parameters.py", "is_from_own_page = is_key or", "is_from_own_page = True or", SOCKET),
     Mutant("plan.py", "if digest(text) != plan.digest:", "if not plan.digest:", "test_plan.py"),
     Mutant("restoration/bring.py", "if not m.is_sure or m.out is None:", "if m.out is None:", RESTORE),
-    Mutant("restoration/bring.py", "if final else max(position, scan.held_from)", "if final else len(text)", STREAM),
+    Mutant(
+        "restoration/bring.py",
+        "if final else min(certain, max(position, scan.held_from))",
+        "if final else len(text)",
+        STREAM,
+    ),
     Mutant(
         "restoration/index.py", "if len({fold(key) for key in self.entities}) > 1 and", "if False and", "restoration"
     ),

@@ -235,16 +235,18 @@ def drop_greetings(text: str, candidates: Sequence[Span]) -> list[Span]:
 
 
 def _find_greetings(text: str) -> Reach | None:
-    known = read_word_list("greetings_of_other_languages")
+    greetings = read_word_list("greetings_of_other_languages")
     titles = read_word_list("titles_of_other_languages")
     places = []
     for line in _LINE_START.finditer(text):
         words: list[re.Match[str]] = []
         for word in _WORD.finditer(text, line.end(), line.end() + _GREETING):
             words.append(word)
-            if word[0].lower() not in known and lower_alphanumerics(word[0]) not in known:
+            if word[0].lower() not in greetings and lower_alphanumerics(word[0]) not in greetings:
                 break
-        count = len(words) - (words[-1][0].lower() not in known and lower_alphanumerics(words[-1][0]) not in known)
+        count = len(words) - (
+            words[-1][0].lower() not in greetings and lower_alphanumerics(words[-1][0]) not in greetings
+        )
         is_greeting = count > 1 or (count and _ends_or_calls(text, words, titles))
         if is_greeting and not all(has_listed_name([word[0]]) for word in words[:count]):  # "Cara", "Cher"
             places.append((line.end(), words[count - 1].end()))

@@ -84,11 +84,11 @@ def _render_pdf_as_picture(pdf: bytes, size: tuple[int, int], kind: str) -> byte
     for legend in legends:
         _, _, _, bottom = ImageChops.invert(legend).getbbox() or (0, 0, 0, 0)
         shown.append(legend.crop((0, 0, size[0], bottom + LEGEND_MARGIN)))
-    joined = Image.new("RGB", (size[0], sum(one.height for one in shown)), (255, 255, 255))
+    joined = Image.new("RGB", (size[0], sum(picture.height for picture in shown)), (255, 255, 255))
     y = 0
-    for one in shown:
-        joined.paste(one, (0, y))
-        y += one.height
+    for picture in shown:
+        joined.paste(picture, (0, y))
+        y += picture.height
     out = io.BytesIO()
     joined.save(out, kind, **({"quality": 90} if kind == "JPEG" else {}))
     return out.getvalue()

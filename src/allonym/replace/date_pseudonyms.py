@@ -383,10 +383,10 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
 def _move_holiday(text: str, days: int) -> str | None:
     """Return the holiday that is nearest to where another moves, of those known everywhere or in the same countries."""
     groups: dict[str, dict[str, int]] = read_toml()["holidays"]
-    known = {name.casefold(): (place, group) for group, names in groups.items() for name, place in names.items()}
-    if text.casefold() not in known:
+    places = {name.casefold(): (place, group) for group, names in groups.items() for name, place in names.items()}
+    if text.casefold() not in places:
         return None
-    place, group = known[text.casefold()]
+    place, group = places[text.casefold()]
     goal = place + days
     pool = groups[group] if group == "seasons" else groups["everywhere"] | groups[group]
     others = {name: other for name, other in pool.items() if other != place}

@@ -288,8 +288,8 @@ class Arriving:
             judged, certain = self._destination.withhold_matches(text, matches, final=final)
             self.withheld += [
                 (text[m.start : m.end], m.out)
-                for m, kept in zip(matches, judged, strict=False)
-                if m.out is not None and kept.out is None
+                for m, match in zip(matches, judged, strict=False)
+                if m.out is not None and match.out is None
             ]
             matches = judged
         position = matches[-1].end if matches else begin

@@ -97,10 +97,10 @@ def list_whole_addresses(text: str) -> frozenset[str]:
             end = run.end() if run is not None else begin
         else:
             end = address.end
-        whole = text[begin:end].rstrip(_TRAILING)
-        while whole.endswith(")") and whole.count(")") > whole.count("("):
-            whole = whole[:-1].rstrip(_TRAILING)
-        out.add(whole)
+        address = text[begin:end].rstrip(_TRAILING)
+        while address.endswith(")") and address.count(")") > address.count("("):
+            address = address[:-1].rstrip(_TRAILING)
+        out.add(address)
     return frozenset(out)
 
 
@@ -150,13 +150,13 @@ class Destination:
             before = text[address.begin : match.start].lstrip(" \t<").lower()
             begin = match.start - len(before)
             is_alone = before in _TO_A_PERSON or (not before and match.label == "URL")
-            known = [match.end] if is_alone else []
-            for whole in self.addresses:
-                if text.startswith(whole, begin) and begin + len(whole) >= match.end:
-                    known.append(begin + len(whole))
-                elif not final and whole.startswith(text[begin:]):
-                    known.append(len(text))
-            endings = [_ENDED.match(text, end) for end in known]
+            ends = [match.end] if is_alone else []
+            for address in self.addresses:
+                if text.startswith(address, begin) and begin + len(address) >= match.end:
+                    ends.append(begin + len(address))
+                elif not final and address.startswith(text[begin:]):
+                    ends.append(len(text))
+            endings = [_ENDED.match(text, end) for end in ends]
             if not final and any(ending is not None and ending.end() == len(text) for ending in endings):
                 verdict = None
             elif not any(ending is not None for ending in endings):

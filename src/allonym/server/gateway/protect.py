@@ -110,10 +110,10 @@ class Protector:
         tag = _find_example_placeholder(result.plan.edits, policy)
         labels, unread = (MappingProxyType(dict(n)) for n in (result.report.labels, result.report.unread))
         covered = [(span.start, span.end) for span in spans]
-        kept = "\n".join(
+        output = "\n".join(
             document.text[start:end] for start, end in subtract_intervals((0, len(document.text)), covered)
         )
-        destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(kept)))
+        destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(output)))
         return Protected(restorer, labels, tag, destination, unread)
 
     def _merge_passages_and_find_spans(
@@ -145,9 +145,9 @@ class Protector:
 
     def _find_look_alikes(self, text: str, policy: Policy, scope: str) -> Iterator[Span]:
         """Yield what looks like a placeholder that the conversation made earlier, which the model may remember."""
-        if not scope or self._vault is None or not (known := self._vault.known(scope)):
+        if not scope or self._vault is None or not (entries := self._vault.known(scope)):
             return
-        for surface in Restorer(known).list_originals(text):
+        for surface in Restorer(entries).list_originals(text):
             for placeholder in find_placeholders(surface, list_policy_grammars(policy))[:1]:
                 if policy.looks_for(placeholder.label):
                     for match in re.finditer(re.escape(surface), text):
@@ -331,9 +331,9 @@ class Preparer:
         content = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
         destination = protected.destination
         if put_back:  # an address that was withheld from the client has not become the client's
-            said, restore = read_strings(original), protected.restorer.restore
-            own = frozenset(whole for whole in destination.addresses if restore(whole).text in said)
-            destination = replace(destination, addresses=own)
+            strings, restore = read_strings(original), protected.restorer.restore
+            addresses = frozenset(address for address in destination.addresses if restore(address).text in strings)
+            destination = replace(destination, addresses=addresses)
         restoring = AnswerRestorer(
             protected.restorer,
             json=wants_json(original),

@@ -57,9 +57,9 @@ def read_call(value: Mapping[str, Any], key: str = "") -> Call | None:
     """
     id = next((value[name] for name in ("call_id", "id") if isinstance(value.get(name), str)), "")
     for inner, text in (("function", "arguments"), ("custom", "input")):
-        held = value.get(inner)
-        if isinstance(held, Mapping) and ("name" in held or text in held):
-            return Call(str(held.get("name")), id)
+        inside = value.get(inner)
+        if isinstance(inside, Mapping) and ("name" in inside or text in inside):
+            return Call(str(inside.get("name")), id)
     kind = value.get("type")
     if key == "function_call" or kind in _CLIENTS_CALLS:
         return Call(str(value.get("name")), id)

@@ -51,13 +51,13 @@ class WithheldOriginals:
         """Put originals into the places of a request that got placeholders for them; return these originals."""
         if not self._pairs:
             return set()
-        said = "" if scope else "\n".join(_iterate_strings(body))
+        strings = "" if scope else "\n".join(_iterate_strings(body))
         used: set[str] = set()
 
         def choose_pairs(place: str) -> dict[str, str]:
             with self._lock:
                 pairs = self._pairs.get(self._digest(scope, place), ())
-            return {surface: original for surface, original in pairs if scope or original in said}
+            return {surface: original for surface, original in pairs if scope or original in strings}
 
         def replace_in(text: str, pairs: Mapping[str, str]) -> str:
             pattern = re.compile("|".join(map(re.escape, sorted(pairs, key=len, reverse=True))))
@@ -66,14 +66,14 @@ class WithheldOriginals:
 
         def visit(value: Any, pairs: dict[str, str]) -> Any:
             if isinstance(value, str):
-                known = pairs or choose_pairs(value)
-                return _change_strings(value, lambda text: replace_in(text, known)) if known else value
+                chosen = pairs or choose_pairs(value)
+                return _change_strings(value, lambda text: replace_in(text, chosen)) if chosen else value
             if isinstance(value, list):
                 return [visit(item, pairs) for item in value]
             if isinstance(value, dict):
                 ids = (value[name] for name in _IDS if isinstance(value.get(name), str))
-                own = next((found for place in ids if (found := choose_pairs(place))), {})
-                inner = {**pairs, **own}
+                nearest = next((choice for place in ids if (choice := choose_pairs(place))), {})
+                inner = {**pairs, **nearest}
                 return {name: item if name in _NAMES else visit(item, inner) for name, item in value.items()}
             return value
 
