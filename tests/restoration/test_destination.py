@@ -47,6 +47,11 @@ CASES = [
     ("mailto:<EMAIL 1>?body=<PERSON 1>", "mailto:<EMAIL 1>?body=<PERSON 1>"),
     ("javascript:send('<PERSON 1>')", "javascript:send('<PERSON 1>')"),
     ("https://e.example/" + "a" * 5000 + "<PERSON 1> <PERSON 1>", "https://e.example/" + "a" * 5000 + "<PERSON 1> Ada Brook"),
+    ("[x]: //e.example/" + "a" * 5000 + "<PERSON 1> <PERSON 1>", "[x]: //e.example/" + "a" * 5000 + "<PERSON 1> Ada Brook"),
+    ("<img src=//192.0.2.1/?q=<PERSON 1>> <PERSON 1>", "<img src=//192.0.2.1/?q=<PERSON 1>> Ada Brook"),
+    ('@import "//192.0.2.1/<PERSON 1>"; <PERSON 1>', '@import "//192.0.2.1/<PERSON 1>"; Ada Brook'),
+    ("<a href=http:\\\\192.0.2.1\\<PERSON 1>>", "<a href=http:\\\\192.0.2.1\\<PERSON 1>>"),
+    ('https://192.0.2.1/?q=a"<PERSON 1> <PERSON 1>', 'https://192.0.2.1/?q=a"<PERSON 1> Ada Brook'),
     ("![x](https://e.example/a)b?q=<PERSON 1> <PERSON 1>", "![x](https://e.example/a)b?q=<PERSON 1> Ada Brook"),
     # an address of the person, or of the user
     ("[<EMAIL 1>](mailto:<EMAIL 1>).", "[ada@example.com](mailto:ada@example.com)."),
@@ -59,6 +64,9 @@ CASES = [
     # no address
     ("<https://e.example> <PERSON 1>", "<https://e.example> Ada Brook"),
     ('{"url":"https://e.example","name":"<PERSON 1>"}', '{"url":"https://e.example","name":"Ada Brook"}'),
+    ("x = 1; //<PERSON 1>", "x = 1; //Ada Brook"),
+    ("C:\\\\Users\\\\<PERSON 1>", "C:\\\\Users\\\\Ada Brook"),
+    ('<a href="https://e.example/">"<PERSON 1>"</a>', '<a href="https://e.example/">"Ada Brook"</a>'),
     ("<PERSON 1>: and/or x.y", "Ada Brook: and/or x.y"),
     (SENT, TEXT),
 ]  # fmt: skip

@@ -27,15 +27,17 @@ _OPENER = re.compile(
     r"(?P<inline>\]\()"
     r"|(?P<css>\burl\()"
     r"|(?P<quoted>(?<![\w\-])(?:src|srcset|href|poster|formaction|ping)\s{0,9}=\s{0,9}(?P<quote>[\"']))"
-    rf"|(?P<bare>{_SCHEME}:(?:\\?/){{2}}|\b(?:mailto|tel|sms|data|javascript|blob|xmpp|sip|callto|skype|geo):(?=\S)"
-    rf"|\bwww\.|(?<=\]:)\s{{0,9}}<?//|{_HOST})",
+    r"|(?:\]:\s{0,9}<?|[=\"'(<])(?P<relative>//(?=\S))"
+    rf"|(?P<bare>{_SCHEME}:(?:\\?/){{2}}|\b(?:https?|wss?|ftp):[\\/]"
+    rf"|\b(?:mailto|tel|sms|data|javascript|blob|xmpp|sip|callto|skype|geo):(?=\S)|\bwww\.|{_HOST})",
     re.IGNORECASE,
 )
-_RUN = re.compile(r"(?:[^\s<>\"]|<[^<>\n]{1,80}>)*")
+_RUN = re.compile(r"(?:[^\s<>\"]|\"(?![\s,:;>}\])]|\Z)|<[^<>\n]{1,80}>)*")
 _PAREN = re.compile(r"\\.|[()]|\n[ \t]*\n", re.DOTALL)
 _ENDED = re.compile(r"[)\].,;:!?*_'`|}>]*(?=[\s\"<>]|\Z)")
 _TRAILING = ".,;:!?*_'`|"
 _LONGEST_OPENER = 64
+_KINDS = {"quote": "quoted", "relative": "bare"}
 _TO_A_PERSON = ("mailto:", "tel:", "sms:")
 
 
@@ -59,7 +61,7 @@ def iterate_addresses(text: str) -> Iterator[Address]:
     """Yield the addresses in a text by where they start; one of Markdown or HTML may hold a bare one."""
     ends = dict.fromkeys(("inline", "css", "bare"), 0)
     for opener in _OPENER.finditer(text):
-        kind = str(opener.lastgroup if opener.lastgroup != "quote" else "quoted")
+        kind = _KINDS.get(str(opener.lastgroup), str(opener.lastgroup))
         if opener.start() < ends.get(kind, 0):
             continue  # it belongs to the one before
         begin = opener.end()
@@ -67,7 +69,7 @@ def iterate_addresses(text: str) -> Iterator[Address]:
             end = text.find(opener["quote"], begin)
             end = len(text) if end < 0 else end
         elif kind == "bare":
-            begin = opener.start()
+            begin = opener.start(str(opener.lastgroup))
             run = _RUN.match(text, opener.end())
             end = ends[kind] = run.end() if run is not None else opener.end()
         else:
