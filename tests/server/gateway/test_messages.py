@@ -116,6 +116,22 @@ def test_a_message_and_its_calls(streamed, tool, gateway, upstream):
     assert told[2]["content"][0]["content"][0]["text"] == "To <EMAIL 1>"
 
 
+@pytest.mark.parametrize(
+    ("start", "delta"),
+    [
+        ({}, {"type": "input_json_delta", "partial_json": '{"to": "<EMAIL 1>"}'}),
+        ({"type": "text", "text": ""}, {"type": "input_json_delta", "partial_json": '{"to": "<EMAIL 1>"}'}),
+        ({**USE, "input": {}}, {"type": "input_text_delta", "text": "<EMAIL 1>"}),
+    ],
+)
+def test_arguments_that_come_otherwise_than_announced_keep_their_placeholders(start, delta, gateway, upstream):
+    block = [{"type": "content_block_start", "index": 0, "content_block": start}] * bool(start)
+    told = [*block, {"type": "content_block_delta", "index": 0, "delta": delta}, {"type": "message_stop"}]
+    upstream.behaviour = lambda handler, body: handler.stream(events(told, done=False, named=True), 11)
+    got = post(gateway, request(stream=True), "messages")
+    assert got.status_code == 200 and "<EMAIL 1>" in got.text and "ada.brook" not in got.text
+
+
 def test_structured_output_and_counted_tokens(gateway, upstream):
     upstream.behaviour = lambda handler, body: handler.send(message({"type": "text", "text": '{"name": "<PERSON 1>"}'}))
     form = {"format": {"type": "json_schema", "schema": {"type": "object", "description": "of Ada Brook"}}}

@@ -71,7 +71,8 @@ class _Choice:
         inner = next((value[kind] for kind in ("function", "custom") if isinstance(value.get(kind), dict)), value)
         for name, part in (("id", value.get("id")), ("name", inner.get("name"))):
             if isinstance(part, str) and part and part != call[name]:
-                if any(place[1:2] == (index,) or index < 0 for place in self._streams if place[0] != "content"):
+                own = ("function_call",) if index < 0 else ("tool_calls", index)
+                if any(place[: len(own)] == own for place in self._streams):
                     raise Unanswered("the upstream named a tool after its arguments had begun")
                 call[name] += part
 
@@ -179,7 +180,7 @@ def _is_empty_delta(value: Any) -> bool:
 
 
 _OVER = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_CALL_EVENT = re.compile(r"response\.(?!output_text|refusal|reasoning|content_part|audio|output_item)\w+\.\w+")
+_CALL_EVENT = re.compile(r"response\.(?!output_text|refusal|reasoning|content_part|audio|output_item)\w+(?:\.\w+)+")
 _PLACE = ("item_id", "output_index", "content_index", "summary_index")
 
 

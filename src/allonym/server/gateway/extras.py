@@ -50,7 +50,7 @@ def check_bias(field: Field) -> None:
 
 
 def collect_options(field: Field, depth: int = 0) -> None:
-    """Collect the texts of options that templates and servers define: numbers and words of the API pass."""
+    """Collect the texts of options that templates and servers define: short numbers and words of the API pass."""
     if depth > DEEPEST:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(field.value, str):
@@ -60,6 +60,8 @@ def collect_options(field: Field, depth: int = 0) -> None:
     elif isinstance(field.value, (list, dict)):
         for child in field.iterate_children():
             collect_options(child, depth + 1)
+    elif field.is_number() and abs(field.value) > reading.LARGEST_BOUND:
+        reading.collect_json(field)
     elif field.value is not None:
         reading.check_number(field)
 

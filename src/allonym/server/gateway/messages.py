@@ -155,7 +155,10 @@ class MessagesAnswer:
             if isinstance(text, str):
                 if (index, delta_type) not in self._open:
                     is_json = delta_type == "input_json_delta" or (self._restoring.json and delta_type == "text_delta")
-                    stream = self._restoring.start_stream(self._calls.get(index), is_json=is_json)
+                    call = self._calls.get(index)
+                    if call is None and delta_type == "input_json_delta":  # nobody announced whose it is
+                        call = Call("", is_clients=False)
+                    stream = self._restoring.start_stream(call, is_json=is_json)
                     self._open[index, delta_type] = stream
                 if out := self._open[index, delta_type].restore_piece(text):
                     yield name, {**data, "delta": {**delta, _TEXTS[delta_type]: out}}
@@ -165,7 +168,8 @@ class MessagesAnswer:
         elif kind in ("message_stop", "error"):
             self.is_complete = True
             yield from self.flush_text()
-        yield name, self._restoring.restore_json(data)
+        call = self._calls.get(index) if kind == "content_block_delta" else None
+        yield name, self._restoring.restore_json(data, call=call)
 
     def flush_text(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the events with the text that was held back."""

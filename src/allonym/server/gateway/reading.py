@@ -61,7 +61,9 @@ _BOUNDS = frozenset(
     "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength minItems maxItems minContains "
     "maxContains minProperties maxProperties".split()
 )
-_LARGEST_BOUND = 10**6  # in a schema that is sent as it is: a longer number may identify
+LARGEST_BOUND = 10**6
+"""Of the numbers that are sent as they are; a longer one may identify."""
+
 _TYPE_WORD = re.compile(r"[A-Za-z][A-Za-z0-9/+.\-]{0,63}")
 _POINTER = re.compile(r"#(?:/(?:[A-Za-z_$][\w$.\-]*|[0-9]{1,3}))*", re.ASCII)
 _DRAFT = re.compile(r"https?://json-schema\.org/[a-z0-9/\-]*#?")
@@ -477,7 +479,7 @@ def collect_schema(field: Field, depth: int = 0) -> None:
         raise field.make_refusal(f"is nested more than {DEEPEST} deep")
     if isinstance(field.value, str):
         collect_text(field)
-    elif field.is_number() and not (field.key in _BOUNDS and abs(field.value) <= _LARGEST_BOUND):
+    elif field.is_number() and not (field.key in _BOUNDS and abs(field.value) <= LARGEST_BOUND):
         collect_json(field, depth)
     for child in field.iterate_children():
         if child.key in _VALUE_KEYWORDS:

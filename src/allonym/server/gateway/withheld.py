@@ -42,8 +42,10 @@ class WithheldOriginals:
             place: the id of the call, or the text that the client got.
             pairs: the placeholders in it, with their originals.
         """
+        digest = self._digest(scope, place)
         with self._lock:
-            self._pairs[self._digest(scope, place)] = tuple(dict.fromkeys(pairs))
+            self._pairs[digest] = tuple(dict.fromkeys(pairs))
+            self._pairs.move_to_end(digest)
             while len(self._pairs) > _REMEMBERED:
                 self._pairs.popitem(last=False)
 
@@ -55,8 +57,11 @@ class WithheldOriginals:
         used: set[str] = set()
 
         def choose_pairs(place: str) -> dict[str, str]:
+            digest = self._digest(scope, place)
             with self._lock:
-                pairs = self._pairs.get(self._digest(scope, place), ())
+                pairs = self._pairs.get(digest, ())
+                if pairs:  # a conversation that goes on is kept
+                    self._pairs.move_to_end(digest)
             return {surface: original for surface, original in pairs if scope or original in strings}
 
         def replace_in(text: str, pairs: Mapping[str, str]) -> str:
