@@ -204,8 +204,9 @@ def test_a_thought_may_come_before_the_call_of_a_function(client, upstream):
     upstream.behaviour = lambda handler, body: handler.stream(
         events([*map(chunk, deltas), chunk({}, finish="function_call")]), 29
     )
-    got = [one.choices[0].delta.function_call for one in client.chat.completions.create(**chat(user(ASKED)), stream=True)]
-    assert "".join(call.arguments for call in got if call) == '{"to": "<EMAIL 1>"}'
+    got = client.chat.completions.create(**chat(user(ASKED)), stream=True)
+    calls = [one.choices[0].delta.function_call for one in got]
+    assert "".join(called.arguments for called in calls if called) == '{"to": "<EMAIL 1>"}'
 
 
 def test_what_a_page_says_in_a_kept_conversation_is_told_apart(gateway_with, upstream, tmp_path):
