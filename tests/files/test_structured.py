@@ -19,6 +19,7 @@ MAIL = "[EMAIL_ADDRESS_1]"
         ("<a mail='a@example.com' n=\"3\"/>", f"<a mail='{MAIL}' n=\"3\"/>"),
         ("<?xml version='1.0'?><!-- a@example.com --><a/>", f"<?xml version='1.0'?><!-- {MAIL} --><a/>"),
         ("<a><![CDATA[<a@example.com>]]></a>", f"<a><![CDATA[<{MAIL}>]]></a>"),
+        ("<a b=a@example.com xsi:c='a@example.com'/>", f"<a b={MAIL} xsi:c='{MAIL}'/>"),
         ("<a><price>19.99</price><ok>true</ok>&amp;</a>", "<a><price>19.99</price><ok>true</ok>&amp;</a>"),
     ],
 )
@@ -29,6 +30,8 @@ def test_xml(run, source, expected):
 def test_xml_with_entities_of_its_own_is_refused(run):
     with pytest.raises(RefusedContent, match="entities"):
         run("a.xml", b"<!DOCTYPE a [<!ENTITY e 'Jane'>]><a>&e;</a>")
+    with pytest.raises(RefusedContent, match="entities"):
+        run("b.xml", b"<!DOCTYPE a [<!ELEMENT a ANY><!ENTITY e 'Jane'>]><a>&e;</a>")
 
 
 def test_values_of_one_element_are_looked_at_together(run):
@@ -46,6 +49,7 @@ YAML_CASES = [
     ("mail: a@example.com # b@example.com\n", f'mail: "{MAIL}" # [EMAIL_ADDRESS_2]\n'),
     ("mail: 'a@example.com'\nport: 8080\non: yes\n", f"mail: '{MAIL}'\nport: 8080\non: yes\n"),
     ("- x: |\n    Write to\n    a@example.com\n  y: 1.5\n", f"- x: |\n    Write to\n    {MAIL}\n  y: 1.5\n"),
+    ("x: | # by a@example.com\n  y\n", f"x: | # by {MAIL}\n  y\n"),
     ('a@example.com: {x: [1, "a@example.com"]}\n', f'"{MAIL}": {{x: [1, "{MAIL}"]}}\n'),
 ]
 
@@ -91,6 +95,20 @@ def test_notebooks_keep_their_shape_and_lose_their_pictures(run):
     assert {**safe, "cells": 0} == {**book, "cells": 0} and report.treated == {"pictures left out": 1}
     with pytest.raises(DataError, match="not a notebook"):
         run("b.ipynb", b"{}")
+
+
+def test_no_part_of_a_notebook_is_passed_through_unread(run):
+    data = {"application/json": {"name": "a@example.com", "id": "a@example.com", "b@example.com": 4915112345678}}
+    html = {"text/html": ["<img src=\"data:image/png;base64,QUFB\" alt='To a@example.com'>"], "audio/wav": "QUFB"}
+    files = {"a@example.com": {"image/png": "QUFB"}}
+    outputs = [{"output_type": "display_data", "metadata": {"name": "a@example.com"}, "data": {**data, **html}}]
+    cell = {"cell_type": "code", "metadata": {"name": "b@example.com"}, "source": "x", "attachments": files}
+    book = {"cells": [{**cell, "outputs": outputs}], "metadata": {}, "nbformat": 4, "author": "a@example.com"}
+    out, report = run("a.ipynb", json.dumps(book).encode())
+    safe = json.loads(out)["cells"][0]
+    assert b"@" not in out and b"QUFB" not in out and b"4915112345678" not in out
+    assert report.treated == {"pictures left out": 3}
+    assert safe["outputs"][0]["data"]["text/html"][0].endswith("\" alt='To [EMAIL_ADDRESS_2]'>")
 
 
 def make_rtf(body: str) -> bytes:

@@ -6,31 +6,44 @@ attached files are left out.
 
 from __future__ import annotations
 
+import quopri
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
 from allonym.document import PROSE, TECHNICAL
-from allonym.files.encoding import count_encoding, decode_file
-from allonym.files.mailheaders import find_name_role, read_substitute, write_substitute
+from allonym.files.encoding import count_encoding, decode_file, decode_text
+from allonym.files.mailheaders import WORDS, find_name_role, read_substitute, write_substitute
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, splice_segments, to_document
 
 _LINE = re.compile(
-    r"^(?:[\w-]+\.)?(?P<name>[A-Za-z-]+)(?P<parameters>(?:\r?\n[ \t]|[^:\"\r\n]|\"[^\"]*\")*):"
+    r"^(?:[\w-]+\.)?(?P<name>[A-Za-z0-9-]+)(?P<parameters>(?:\r?\n[ \t]|[^:\"\r\n]|\"[^\"]*\")*):"
     r"(?P<value>(?:\r?\n[ \t]|[^\r\n])*)",
     re.MULTILINE,
 )
-_PARAMETER = re.compile(r'(?i)\b(CN|EMAIL|SENT-BY|DELEGATED-TO|DELEGATED-FROM|MEMBER|DIR)=("[^"]*"|[^;:"]*)')
+_PARAMETER = re.compile(r';\s*([A-Za-z0-9-]+)=((?:"[^"]*"|[^;:"])*)')
+_PARAMETER_VALUE = re.compile(r'(?<=")[^"]+(?=")|[^",]+')
 _EMBEDDED = re.compile(
-    r"(?im)^(?:[\w-]+\.)?(?:PHOTO|LOGO|SOUND|KEY|ATTACH)\b(?:\r?\n[ \t]|[^\r\n])*(?:\r?\n|\Z)",
+    r"(?im)^(?:[\w-]+\.)?(?:(?:PHOTO|LOGO|SOUND|KEY|ATTACH|IMAGE)\b|[\w-]+;(?:[^:\r\n]*;)?(?:ENCODING=)?(?:B|BASE64)[;:])"
+    r"(?:\r?\n[ \t]|[^\r\n])*(?:\r?\n|\Z)(?:[A-Za-z0-9+/=]+[ \t]*(?:\r?\n|\Z))*",
 )
+_QUOTED = re.compile(
+    r"(?im)^(?P<name>(?:[\w-]+\.)?[\w-]+)(?P<parameters>;(?:[^:\r\n]*;)?(?:ENCODING=)?QUOTED-PRINTABLE[^:\r\n]*):"
+    r"(?P<value>(?:=[ \t]*\r?\n|\r?\n[ \t]|[^\r\n])*)"
+)
+_CODING = re.compile(r"(?i);(?:ENCODING=)?QUOTED-PRINTABLE(?=;|\Z)|;CHARSET=[^;]*")
 _FOLD = re.compile(r"\r?\n[ \t]")
 _STRUCTURAL = frozenset(
     "BEGIN END VERSION METHOD PRODID CALSCALE STATUS CLASS SEQUENCE PRIORITY TRANSP ACTION TRIGGER TZID TZNAME "
     "TZOFFSETFROM TZOFFSETTO PERCENT-COMPLETE REPEAT DURATION KIND GENDER TZ".split()
 )
+_STRUCTURAL_PARAMETERS = frozenset(
+    "TYPE VALUE ENCODING CHARSET LANGUAGE PREF ROLE PARTSTAT RSVP CUTYPE RELATED RELTYPE FMTTYPE FBTYPE RANGE "
+    "MEDIATYPE CALSCALE ALTID PID INDEX LEVEL TZID SCHEDULE-AGENT SCHEDULE-STATUS FEATURE DISPLAY".split()
+)
+_NAME_PARAMETERS = frozenset(("CN", "SORT-AS"))
 _PROSE = frozenset("SUMMARY DESCRIPTION LOCATION COMMENT CONTACT CATEGORIES NOTE TITLE ORG X-ALT-DESC".split())
 _NAMES = frozenset("FN N NICKNAME".split())
 _IDENTIFIERS = {
@@ -43,41 +56,81 @@ _IDENTIFIERS = {
 _TIME = re.compile(r"\b\d{8}(T\d{6}Z?)?\b|\b\d{4}-\d\d-\d\d\b")
 
 
+def _decode_quoted_value(line: re.Match[str]) -> str:
+    """Return a property of vCard 2.1 in quoted-printable as one of plain text."""
+    charset = re.search(r"(?i)CHARSET=([\w-]+)", line["parameters"])
+    data = quopri.decodestring(re.sub(r"(?<![=\r])\r?\n[ \t]", "", line["value"]).encode("utf-8"))
+    value, _ = decode_text(data, charset[1] if charset else "")
+    value = re.sub(r"\r?\n", r"\\n", value)
+    return f"{line['name']}{_CODING.sub('', line['parameters'])};CHARSET=UTF-8:{value}"
+
+
 def find_calendar_segments(text: str) -> Iterator[Segment]:
     """Yield the texts of a calendar or of address cards, in order."""
+    position = 0
     for line in _LINE.finditer(text):
+        yield from _read_stray_text(text, position, line.start())
+        position = line.end()
         name = line["name"].upper()
         lead = f"\n{name.replace('-', ' ').lower()}: "
         for parameter in _PARAMETER.finditer(text, *line.span("parameters")):
-            start, end = parameter.span(2)
-            if text[start] == '"':
-                start, end = start + 1, end - 1
-            yield from _read_value(text, start, end, "CN" if parameter[1].upper() == "CN" else "MEMBER", lead)
+            if parameter[1].upper() not in _STRUCTURAL_PARAMETERS:
+                yield from _read_parameter(text, parameter, lead)
         if name not in _STRUCTURAL:
             yield from _read_value(text, *line.span("value"), name, lead)
+    yield from _read_stray_text(text, position, len(text))
+
+
+def _read_stray_text(text: str, start: int, end: int) -> Iterator[Segment]:
+    """Yield the text between properties, which no calendar should have."""
+    if text[start:end].strip():
+        yield Segment(start, end, text[start:end])
+
+
+def _read_parameter(text: str, parameter: re.Match[str], lead: str) -> Iterator[Segment]:
+    name, spans = parameter[1].upper(), [parameter.span(2)]
+    if '"' in parameter[2]:
+        spans = [value.span() for value in _PARAMETER_VALUE.finditer(text, *spans[0])]
+    for start, end in spans:
+        value = _FOLD.sub("", text[start:end])
+        if value[:7].lower() == "mailto:" or name == "EMAIL":
+            yield from _read_value(text, start, end, "EMAIL", lead)
+        elif value.strip(", "):
+            role = find_name_role(value) if name in _NAME_PARAMETERS else _get_role(name, value)
+            yield Segment(start, end, value, _write_parameter, lead, role=role)
+
+
+def _get_role(name: str, value: str) -> str:
+    is_wording = name in _PROSE or WORDS.fullmatch(value.strip())
+    return PROSE if is_wording else _IDENTIFIERS.get(name, TECHNICAL)
 
 
 def _read_value(text: str, start: int, end: int, name: str, lead: str) -> Iterator[Segment]:
     if text[start : start + 7].lower() == "mailto:":
         start, name = start + 7, "EMAIL"
-    raw = _FOLD.sub("", text[start:end])
-    value = re.sub(r"\\([nN,;\\])", lambda m: "\n" if m[1] in "nN" else m[1], raw)
+    value = _read_text(text[start:end])
     if not value.strip():
         return
     write: Callable[[str], str] = partial(_write_text, newline="\r\n" if "\r\n" in text else "\n")
-    role = PROSE if name in _PROSE else _IDENTIFIERS.get(name, TECHNICAL)
+    role = _get_role(name, value)
     if name == "EMAIL":
-        value, write = read_substitute(value), write_substitute
-    elif name == "CN":
-        role, write = find_name_role(value), _write_parameter
+        role, value, write = _IDENTIFIERS[name], read_substitute(value), write_substitute
     elif name in _NAMES:
         role = find_name_role(value.replace(";", " ").strip())
-    elif role == TECHNICAL and (times := list(_TIME.finditer(text, start, end))):
-        for time in times:
+    elif role == TECHNICAL:
+        for time in _TIME.finditer(text, start, end):
+            if beside := _read_text(text[start : time.start()]).strip():
+                yield Segment(start, time.start(), beside, write, lead, role=role)
             form = "19700101T000000Z" if time[1] else "19700101"
             yield Segment(*time.span(), time[0], partial(_write_time, form=form), lead, role="DATE_TIME")
-        return
-    yield Segment(start, end, value, write, lead, role=role)
+            start = time.end()
+        value = _read_text(text[start:end])
+    if value.strip():
+        yield Segment(start, end, value, write, lead, role=role)
+
+
+def _read_text(raw: str) -> str:
+    return re.sub(r"\\([nN,;\\])", lambda m: "\n" if m[1] in "nN" else m[1], _FOLD.sub("", raw))
 
 
 def _write_text(new: str, newline: str) -> str:
@@ -96,6 +149,7 @@ def _write_time(new: str, form: str) -> str:
 def _parse_calendar(chunk: Chunk, job: Job) -> ParsedChunk:
     text, encoding = decode_file(chunk.data)
     text, count = _EMBEDDED.subn("", text)
+    text = _QUOTED.sub(_decode_quoted_value, text)
     segments = list(find_calendar_segments(text))
     tally = count_encoding(encoding)
     tally.treated += Counter({"attachments left out": count}) if count else Counter()

@@ -46,7 +46,9 @@ _PARAMETERS = frozenset(
     "boundary charset format delsp type start start-info method report-type protocol micalg smime-type size "
     "reply-type delivery-method x-unix-mode".split()
 )
-_WORDS = re.compile(r"[^\W\d_][^\W\d_.'’]*(?:[ ,]+[^\W\d_][^\W\d_.'’-]*)+")
+WORDS = re.compile(r"[^\W\d_][^\W\d_.'’]*(?:[ ,]+[^\W\d_][^\W\d_.'’-]*)+")
+"""What reads as several words, and not as technical text."""
+
 _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.|\([^()]*\))*\)|<(?:[^<>"]|"(?:[^"\\]|\\.)*")*>|<[^<>]*>'
     r'|[,;:]|[^\s,;:<>()"]+|[()"<>]'
@@ -88,7 +90,7 @@ def read_header(name: str, raw: bytes, newline: str) -> Draft | None:
         segments = list(_find_hosts(value))
     else:
         text = _decode_words(value)
-        role = PROSE if lower in _PROSE or _WORDS.fullmatch(text.strip()) else TECHNICAL
+        role = PROSE if lower in _PROSE or WORDS.fullmatch(text.strip()) else TECHNICAL
         segments = [Segment(0, len(value), text, _encode_words, role=role)]
 
     def write_value(parts: tuple[str, ...]) -> bytes:

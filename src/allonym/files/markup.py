@@ -172,7 +172,7 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
         if match is None:
             return
         position = match.end()
-        if "<!ENTITY" in match[0]:
+        if match[0].startswith("<!DOCTYPE") and "<!ENTITY" in source[match.start() : _find_first_tag(source, position)]:
             raise RefusedContent("an XML file whose document type declares entities cannot be treated")
         for name in ("comment", "cdata", "pi"):
             if match[name] and not (name == "pi" and match[name].startswith("xml ")):
@@ -184,13 +184,21 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
             path = path[:-1]
         elif tag:
             for attribute in _ATTRIBUTE.finditer(source, *match.span("attributes")):
-                a, b = attribute.span(2 if attribute[2] is not None else 3)
+                which = next(n for n in (2, 3, 4) if attribute[n] is not None)
+                a, b = attribute.span(which)
                 name = attribute[1]
-                if a < b and not name.startswith(("xmlns", "xml:", "xsi:")):
+                if a < b and name not in ("xmlns", "xml:lang", "xml:space") and not name.startswith("xmlns:"):
                     keys = (*path, local, name.rpartition(":")[2])
-                    yield keys, Segment(a, b, html.unescape(source[a:b]), html.escape)
+                    role = TECHNICAL if name.startswith(("xml:", "xsi:")) else PROSE
+                    encode = html.escape if which < 4 else _escape_unquoted_value
+                    yield keys, Segment(a, b, html.unescape(source[a:b]), encode, role=role)
             if not match[0].endswith("/>"):
                 path = [*path, local]
+
+
+def _find_first_tag(source: str, position: int) -> int:
+    match = re.compile(r"<[^\W\d]").search(source, position)
+    return match.start() if match else len(source)
 
 
 HTML = Format("html", partial(parse_segments, find_segments=find_html_segments, is_markup=True))

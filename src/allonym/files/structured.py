@@ -16,13 +16,13 @@ from dataclasses import replace
 from functools import partial
 
 from allonym.batch import RECORD_ERRORS, format_lead_in
-from allonym.document import KEPT, PROSE, TECHNICAL
+from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.errors import DataError, hide_foreign_errors, require_extra
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, is_number
 from allonym.files.fields import FieldKeys, is_plain_key
 from allonym.files.markup import find_xml_values
-from allonym.files.pictures import make_grey_png
+from allonym.files.pictures import make_grey_data_uri, make_grey_png
 from allonym.files.record import Chunk, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
 from allonym.policy import Policy
@@ -33,7 +33,12 @@ LEAST_VALUES = 3
 _LITERALS = frozenset("true false yes no on off null none ~".split())
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[ \t]))#([^\n]*)")
 _BLOCK = re.compile(r"[^\n]*\n")
-_SKIPPED = frozenset("cell_type output_type id nbformat nbformat_minor name execution_count".split())
+_SKIPPED = frozenset(
+    (("cells", "cell_type"), ("cells", "id"), ("cells", "outputs", "output_type"), ("cells", "outputs", "name"))
+)
+_MEDIA_TYPE = re.compile(r"(?:application|audio|image|text|video)/[a-z0-9.+-]+")
+_DATA = re.compile(r"(?i)data:[\w.+-]+\\?/[\w.+-]+(?:;[\w=.-]+)*,(?:[\w+/=%.-]|\\/)*")
+_EMBEDDED = ("image/", "audio/", "video/", "application/pdf", "application/octet-stream")
 
 
 def _parse_values(chunk: Chunk, job: Job, find_values: FindValues) -> ParsedChunk:
@@ -90,8 +95,13 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     starts = [start for start, _ in spans]
     for match in _COMMENT.finditer(source):
         before = bisect_right(starts, match.start()) - 1
-        if before < 0 or spans[before][1] <= match.start():
+        if before < 0 or spans[before][1] <= match.start() or _is_in_block_head(source, spans[before], match.start()):
             yield (), Segment(*match.span(1), match[1])
+
+
+def _is_in_block_head(source: str, span: tuple[int, int], position: int) -> bool:
+    """Tell whether a position is on the line that a block of text begins with."""
+    return source[span[0]] in "|>" and "\n" not in source[span[0] : position]
 
 
 def _make_yaml_segment(source: str, start: int, end: int, value: str, style: str | None, role: str = PROSE) -> Segment:
@@ -120,7 +130,7 @@ def _find_notebook_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     """Yield the strings of a notebook's cells and outputs, and those of its metadata as technical text."""
     try:
         value = jsontext.parse_json(source)
-        tokens = [token for token in jsontext.find_json_tokens(source) if token.kind == "value"]
+        tokens = list(jsontext.find_json_tokens(source))
     except RECORD_ERRORS as error:
         raise DataError(jsontext.describe_json_error(error)) from None
     if not isinstance(value, dict) or "cells" not in value:
@@ -129,17 +139,41 @@ def _find_notebook_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     previous: tuple[int, FieldKeys] = (0, ())
     for token in tokens:
         place, name = (token.object, token.path), token.path[-1] if token.path else ""
-        if name.startswith("image/"):
+        if token.kind == "key":
+            if not is_plain_key(token.text) and not _MEDIA_TYPE.fullmatch(token.text):
+                role = CAPTION if "attachments" in token.path else TECHNICAL
+                yield (), Segment(token.start, token.end, token.text, quote, role=role)
+        elif token.kind == "number" and not jsontext.is_long_number(token.text):
+            pass
+        elif name.startswith(_EMBEDDED):
             grey = json.dumps(base64.b64encode(make_grey_png()).decode())
             yield (), Segment(token.start, token.end, "", fixed=grey)
-        elif token.path[0] == "cells" and name not in _SKIPPED:
-            role = TECHNICAL if "metadata" in token.path or name.startswith("application/") else PROSE
-            before = "" if place == previous else "\n"  # the lines of a cell
-            yield (), Segment(token.start, token.end, token.text, quote, before, role=role)
-        elif token.path[0] == "metadata":
-            role = PROSE if "authors" in token.path or name == "title" else TECHNICAL
-            yield (), Segment(token.start, token.end, token.text, quote, role=role)
-        previous = place
+        elif token.path not in _SKIPPED:
+            is_technical = "metadata" in token.path[:3] or name.startswith("application/")
+            is_technical = is_technical and name != "title" and "authors" not in token.path
+            before = "" if place == previous and token.path[0] == "cells" else "\n"  # the lines of a cell
+            yield from (
+                ((), s) for s in _read_string(token, source, quote, before, TECHNICAL if is_technical else PROSE)
+            )
+        if token.kind != "key":
+            previous = place
+
+
+def _read_string(
+    token: jsontext.Token, source: str, quote: Callable[[str], str], before: str, role: str
+) -> Iterator[Segment]:
+    """Yield a string of JSON, or a number; embedded data in it become a grey picture."""
+    matches = list(_DATA.finditer(source, token.start, token.end))
+    if not matches:
+        yield Segment(token.start, token.end, token.text, quote, before, role=role)
+        return
+    ends = [token.start + 1, *(end for match in matches for end in match.span()), token.end - 1]
+    for start, end in zip(ends[::2], ends[1::2], strict=True):
+        if start < end:
+            text = json.loads(f'"{source[start:end]}"', strict=False)
+            yield Segment(start, end, text, lambda new: quote(new)[1:-1], before, role=role)
+            before = ""
+    yield from (Segment(*match.span(), "", fixed=make_grey_data_uri()) for match in matches)
 
 
 FindValues = Callable[[str], Iterable[tuple[FieldKeys, Segment]]]
