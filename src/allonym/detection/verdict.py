@@ -26,6 +26,7 @@ from allonym.detection.listed_names import has_listed_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
+from allonym.kb import KnowledgeBase
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
@@ -57,7 +58,8 @@ _VERB = re.compile(r" (?:tests|signs)\b")
 """What may be a verb too: "Priya tests the pump"."""
 _NAMED_TEST = re.compile(r".* (?:Scale|Score|Index|Questionnaire|Inventory|Checklist)(?: \d+)?")
 _GRADE = re.compile(r" ?\([A-E]\*?[,)]")
-_TITLED = re.compile(r"(?:Mrs?|Ms|Dr|Miss|Prof)\.? \Z")
+_TITLED = re.compile(r"(?i)\b(?:Mrs?|Ms|Mx|Dr|Miss|Prof(?:essor)?|Sir|Dame|Rev)\.? \Z")
+_TITLE_LENGTH = 12  # characters of a title at most, with what stands before it
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
@@ -102,6 +104,8 @@ _OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
 """Labels of which small words may be the beginning."""
 _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
+_TYPICAL = 60
+"""Weight of a name from which on a word of a chat may be one: "jin ko"."""
 _COMPASS = frozenset(
     "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
 )
@@ -137,6 +141,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
+    titled = {text[s.start : s.end] for s in findings if _is_titled(text, s)}
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in findings:
@@ -145,7 +150,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
             selected.append(span)
             continue
         start, end = _adjust_borders(text, span, is_interview)
-        if start < end and not _identifies_nobody(text, start, end, span):
+        if start < end and (text[start:end] in titled or not _identifies_nobody(text, start, end, span)):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
     is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
     return selected + _drop_ordinary_words(text, weighed, selected, is_careful)
@@ -176,6 +181,11 @@ def _recurs(text: str, span: Span) -> bool:
         return False
     near = _RECURRING.finditer(text, max(0, span.start - _AROUND), span.end + _AROUND)
     return any(phrase.start() <= span.start and span.end <= phrase.end() for phrase in near)
+
+
+def _is_titled(text: str, span: Span) -> bool:
+    """Whether a title stands before the name of a person: "Dr Page", "Mr Ta"."""
+    return span.label == "PERSON" and bool(_TITLED.search(text, max(0, span.start - _TITLE_LENGTH), span.start))
 
 
 def _rests_on_chance(span: Span) -> bool:
@@ -217,10 +227,11 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
     i, j = 0, len(words)
     has_capital = any(word[0][0].isupper() for word in words)
     while j - i > 1 and (
-        words[i][0] in _CHAT or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0]))
+        _is_chat(words[i][0], label)
+        or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0], label))
     ):
         i += 1
-    while j - i > 1 and words[j - 1][0] in _CHAT:
+    while j - i > 1 and _is_chat(words[j - 1][0], label):
         j -= 1
     if i:
         start = words[i].start()
@@ -234,9 +245,17 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
     return start, end
 
 
-def _is_ordinary_lead(word: str) -> bool:
+def _is_chat(word: str, label: str) -> bool:
+    return word in _CHAT and not (label == "PERSON" and _is_typical_name(word))
+
+
+def _is_ordinary_lead(word: str, label: str) -> bool:
     is_plain = word.islower() and word not in _COMPASS and word not in _SMALL and word not in PARTICLES
-    return is_plain and word in read_dictionary()
+    return is_plain and word in read_dictionary() and not (label == "PERSON" and _is_typical_name(word))
+
+
+def _is_typical_name(word: str) -> bool:
+    return any(fact.weight >= _TYPICAL for fact in KnowledgeBase.open().name_facts(word))
 
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
@@ -251,11 +270,16 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
         return True
-    if _CHAT.issuperset(find_words(surface.lower())) and (surface.islower() or not has_listed_name(words)):
+    is_sure_name = span.label == "PERSON" and surface[:1].isupper() and surface.isalpha() and span.score >= _SURE
+    is_certain = span.label == "PERSON" and span.score >= _CERTAIN and any(map(_is_typical_name, words))
+    is_chat = _CHAT.issuperset(find_words(surface.lower())) and (surface.islower() or not has_listed_name(words))
+    if is_chat and not is_certain:
         return True
-    if span.label not in ("DATE", "AGE", "STREET_ADDRESS") and _SUBJECTS.search(text, max(0, start - 200), start):
+    if _is_school_subject(text, start, span, words):
         return True
-    if _COUNTED.fullmatch(surface.strip("#*. ")) or (surface.lower() in _PLATFORMS and _HANDLE.match(text, end)):
+    if _COUNTED.fullmatch(surface.strip("#*. ")) and not is_sure_name:
+        return True
+    if surface.lower() in _PLATFORMS and _HANDLE.match(text, end):
         return True
     if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
         return True
@@ -279,10 +303,19 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     is_eponym = (
         len(words) == 1
         and _TEST.match(text, end)
-        and not _TITLED.search(text, max(0, start - 6), start)
+        and not _is_titled(text, span)
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
+
+
+def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) -> bool:
+    """Whether a finding is a subject or a grade in a line that lists them, unlike the name of a teacher or a school."""
+    if span.label in ("DATE", "AGE", "STREET_ADDRESS") or span.score >= _SURE:
+        return False
+    if not _SUBJECTS.search(text, max(0, start - 200), start):
+        return False
+    return span.label in (*_SOFT, "ORIGIN") or all(word in read_dictionary() for word in words)
 
 
 def _names_number(text: str, start: int, end: int) -> bool:
