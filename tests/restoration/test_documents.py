@@ -227,3 +227,39 @@ def test_a_large_scope_is_looked_up_and_not_read(vault, monkeypatch):
     assert "".join(restorer.stream(["Emma Ty", "ler left."])) == "Ada Brook left."
     with pytest.raises(RestoreError, match="knows nothing"):
         Restorer.from_vault(vault, "t")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "EMMA CLARK, Emma\nClark and Emma&nbsp;Clark's house",
+        "Emma O’Neil\u2011Weiss, Emma O'Neil-Weiss",
+        "คุณสมชาย ใจดี มา",
+        "[Person 1], PERSON_1 and <Osoba 1>",
+        "call +49 30 1234567 or emma.clark@example.com.",
+    ],
+)
+def test_a_large_scope_restores_what_a_small_one_does(answer, vault, monkeypatch):
+    with vault.book("s") as book:
+        for replacement, original, label in (
+            ("Emma Clark", "Ada Brook", "PERSON"),
+            ("Emma O'Neil-Weiss", "Zoe Quill-Hart", "PERSON"),
+            ("สมชาย ใจดี", "มานะ สุขใจ", "PERSON"),
+            ("<PERSON 1>", "Tom Ellery", "PERSON"),
+            ("+49 30 1234567", "+49 40 7654321", "PHONE_NUMBER"),
+            ("emma.clark@example.com", "ada@example.org", "EMAIL_ADDRESS"),
+        ):
+            operator = "tag@1" if "<" in replacement else "pseudonym@1"
+            book.remember(replacement, original, label, operator, original)
+    small = restore(answer, vault=vault, scope="s")
+    monkeypatch.setattr("allonym.restoration.bring.MOST_LOADED", 2)
+    assert restore(answer, vault=vault, scope="s") == small
+    assert small.restored and not small.unknown
+
+
+def test_originals_that_are_looked_up_together_come_oldest_first(vault):
+    with vault.book("s") as book:
+        for number in range(1, 1200):
+            book.remember(f"<PERSON {number}>", f"Name {number}", "PERSON", "tag@1", f"name {number}")
+    looked_up = vault.find_all("s", {f"<PERSON {number}>" for number in range(1, 1200, 2)})
+    assert list(looked_up) == [entry for entry in vault.known("s") if int(entry.entity[5:]) % 2]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from allonym.vault import Vault
 
 Scope = str | Callable[[RunnableConfig], str]
-_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call)")
+_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call|input_json_delta)")
 Change = Callable[[str, str], str]
 """From a text and the name of its field, empty where it has none, to a new text."""
 

@@ -12,9 +12,11 @@ from allonym.text.words import LETTERS
 
 LONGEST_GAP = 24
 _IN_TAGS = frozenset(" \t\n\r_-–—‐‑.:#\"'“”„‟‘’‚‛«»‹›`´*~/|=\u00a0\u2009\u202f\u3000")
-_TIDY = str.maketrans(
+PLAIN_SIGNS = str.maketrans(
     dict.fromkeys("“”„‟«»″", '"') | dict.fromkeys("‘’‚‛‹›`´′ʼ＇", "'") | dict.fromkeys("–—‐‑−‑", "-") | {"…": "..."}
 )
+"""Quotes, apostrophes and dashes of typography to those of ASCII, for ``str.translate``."""
+
 _LOSABLE = frozenset(".,'\"&()-/")
 _QUOTE_MARKS = re.compile(r"\r?\n[ \t]*(?:[>|#][ \t]?){1,4}")
 """Prefixes that mail programs and lists put at the beginning of a line."""
@@ -36,7 +38,7 @@ def find_gap_rule(pattern: str, surface: str, kind: str) -> str | None:
     surface = _QUOTE_MARKS.sub("\n", surface)
     if len(surface) > LONGEST_GAP or surface.replace("\r\n", "\n").count("\n") > 1:
         return None
-    a, b = pattern.translate(_TIDY), surface.translate(_TIDY)
+    a, b = pattern.translate(PLAIN_SIGNS), surface.translate(PLAIN_SIGNS)
     signs, other = a.strip(), b.strip()
     if kind == TAG:
         if not set(surface) <= _IN_TAGS or len(surface) > 10:

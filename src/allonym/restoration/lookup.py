@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from allonym.restoration.edits import list_replacements
 from allonym.restoration.evidence import is_telling
-from allonym.restoration.forms import split_words_and_gaps
+from allonym.restoration.forms import is_unspaced_script, split_words_and_gaps
+from allonym.restoration.gaps import PLAIN_SIGNS
 from allonym.restoration.index import Index
 from allonym.restoration.translated import read_translations
 from allonym.restoration.view import View
@@ -27,6 +28,7 @@ MOST_LOADED = 10_000
 """Originals up to which a scope is read whole, which takes about a second."""
 
 _MOST_WORDS, _LONGEST = 8, 100
+_LONGEST_UNSPACED = 20
 _TAG_WORDS = 4
 _BEFORE = re.compile(r"[^\w\s]\Z")
 _TAGS = ("{} {}", "{}_{}", "<{} {}>", "<{}_{}>", '<{} "{}">', "{}:{}")
@@ -47,6 +49,8 @@ def look_up_replacements(vault: Vault, scope: str, text: str) -> list[Known]:
 def list_surfaces(text: str) -> Iterator[str]:
     """Yield what may be a whole replacement: words in a row, with and without the signs before and after them.
 
+    In a script without spaces, such as that of Chinese or Thai, it is any 2 to 20 characters in a row.
+
     >>> set(list_surfaces("Emma [Person_1]")) >= {"Emma", "Person_1", "Emma [Person_1", "person 1", "<person 1>"}
     True
     """
@@ -59,13 +63,19 @@ def list_surfaces(text: str) -> Iterator[str]:
             ends.append(position + len(piece))
         position += len(piece)
     words, translations = split[1::2], read_translations()
+    for start, end, word in zip(starts, ends, words, strict=True):
+        if is_unspaced_script(word):
+            yield from (shown[i:j] for i in range(start, end) for j in range(i + 2, i + _LONGEST_UNSPACED + 1))
     for i, start in enumerate(starts):
         has_sign = bool(start) and _BEFORE.search(shown, start - 1, start) is not None
         for j in range(i, min(i + _MOST_WORDS, len(words))):
             end = ends[j]
             if end - start > _LONGEST:
                 break
-            yield shown[start:end]
+            surface = shown[start:end]
+            yield surface
+            if (plain := surface.translate(PLAIN_SIGNS)) != surface:
+                yield plain
             follows = shown[end : end + 1]
             if follows.strip():
                 yield shown[start : end + 1]

@@ -232,7 +232,7 @@ class Vault:
             return tuple([decrypt_replacement_row(sealer, scope_digest, *row[:3]) for row in rows])
 
     def find_all(self, scope: str, replacements: Iterable[str]) -> tuple[Known, ...]:
-        """Return the originals of any of many replacements, as :meth:`find` does of one, in no order.
+        """Return the originals of any of many replacements, as :meth:`find` does of one, oldest first.
 
         Raises:
             VaultLocked, VaultError: as :meth:`find`.
@@ -241,9 +241,10 @@ class Vault:
             scope_digest = sealer.digest("scope", scope)
             tokens = {digest_replacement(sealer, scope_digest, replacement) for replacement in replacements}
             is_kept = sa.or_(_ROW.expires.is_(None), _ROW.expires > int(time.time()))
-            query = sa.select(_ROW.digest, _ROW.token, _ROW.sealed).where(is_kept)
+            query = sa.select(_ROW.created, _ROW.digest, _ROW.token, _ROW.sealed).where(is_kept)
             batches = (connection.execute(query.where(_ROW.token.in_(batch))) for batch in make_batches(sorted(tokens)))
-            return tuple([decrypt_replacement_row(sealer, scope_digest, *row) for rows in batches for row in rows])
+            rows = sorted((row for batch in batches for row in batch), key=lambda row: (row.created, row.digest))
+            return tuple([decrypt_replacement_row(sealer, scope_digest, *row[1:]) for row in rows])
 
     def has_more_than(self, scope: str, count: int) -> bool:
         """Tell whether a scope has more originals than a number, those that have expired included.
