@@ -38,7 +38,7 @@ from allonym.text.words import find_words
 
 _SHORTENED = 4
 """Letters of a given name that is cut short with a full stop, at most: ``Geo.``, ``Thos.``."""
-_GAP = re.compile(r"[ \t\xa0]*(?:\r?\n)?[ \t\xa0]*\Z|\.?[ \t\xa0]*[-’'][ \t\xa0]*\Z|\.[ \t\xa0]*\Z")
+_GAP = re.compile(r"[ \t\xa0]*+(?:\r?\n)?[ \t\xa0]*+\Z|\.?[ \t\xa0]*+[-’'][ \t\xa0]*+\Z|\.[ \t\xa0]*+\Z")
 _LEAST = 0.001  # threshold; no network is surer that a word is no name
 _NEARLY_NONE = 1e-12  # probability
 _KEPT_SHARE = 0.5
@@ -424,12 +424,12 @@ def _is_last_mark_in_name(words: Sequence[str], first: int, last: int) -> bool:
 def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = ()) -> list[Span]:
     """Join touching name parts to one ``PERSON``; a given name after a family name, or a turn, begins another."""
     out: list[Span] = []
-    parts: list[str] = []
+    parts: set[str] = set()
     ends = sorted((*_find_entity_line_ends(text), *turns)) if "\n" in text else []
     for span in findings:
         if span.label not in NAME_PARTS:
             out.append(span)
-            parts = []
+            parts = set()
             continue
         begins = span.label == NAME_PARTS[0] and NAME_PARTS[1] in parts and NAME_PARTS[0] in parts
         gap = text[out[-1].end : span.start] if parts else ""
@@ -441,15 +441,15 @@ def join_name_parts(text: str, findings: Sequence[Span], turns: Sequence[int] = 
         if gap.startswith(". "):  # a sentence ends there, unless what it ends is short for a name
             last = text[out[-1].start : out[-1].end].split()[-1]
             parted = parted or len(last) > _SHORTENED or bool(find_given_name_variants(last.lower()))
-        if parts and not begins and _GAP.match(gap) and not parted:
+        if parts and not begins and not parted and _GAP.match(gap):
             before = out[-1]
             long, short = before.end - before.start, span.end - span.start
             score = (before.score * long + span.score * short) / (long + short)
             out[-1] = Span(before.start, span.end, "PERSON", round(score, 4), TAGGER)
-            parts.append(span.label)
+            parts.add(span.label)
         else:
             out.append(Span(span.start, span.end, "PERSON", span.score, span.source))
-            parts = [span.label]
+            parts = {span.label}
     return out
 
 
