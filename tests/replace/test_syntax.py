@@ -49,6 +49,9 @@ CASES = [
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "[P]", "PHONE=[P]\nexport KEY_ID=a\n"),
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "<P 1>", 'PHONE="<P 1>"\nexport KEY_ID=a\n'),
     ('```json\n{\n  "phone": «4158832947»\n}\n```\n', "[P]", '```json\n{\n  "phone": "[P]"\n}\n```\n'),
+    (YAML_HEAD + "    its owner  : «Ada»\n", "[P]", YAML_HEAD + '    its owner  : "[P]"\n'),
+    (YAML_HEAD + '    who: [a, "b\n    owner: «Ada»\n', "[P]", None),
+    ('{"a": [1,\n  «4158832947» \n \n], "b": 2}', "[P]", '{"a": [1,\n  "[P]" \n \n], "b": 2}'),
     ("```yaml\nname: «Ada»\n```\n", "[P]", '```yaml\nname: "[P]"\n```\n'),
     ('Send `{"phone": «4158832947»}` again', "[P]", 'Send `{"phone": "[P]"}` again'),
     (

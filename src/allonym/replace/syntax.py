@@ -59,10 +59,13 @@ _BARE_SETTING = re.compile(r"[ \t]*(?:export )?[\w.-]+ ?=[ \t]*\Z")
 _NUMBER = re.compile(r"[-+]?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
 _NUMBER_BEGINS = "0123456789+-."
 _JSON_ENDS = ("{}", "[]")
+_WORD_BEFORE = len("BETWEEN")
+_LOG_HEAD = 200  # characters by which a line is known for one of a log
 
 _YAML_LINE = re.compile(
     r"""(?P<lead>[ ]*(?:-[ ]+)*)
-    (?:(?P<key>"[^"\n]*"|'[^'\n]*'|[^\s\#{}\[\],&*!|>'"%@`-][^\#{}\n]*?|-[^\s\#{}\n][^\#{}\n]*?)
+    (?:(?P<key>"[^"\n]*"|'[^'\n]*'|[^\s\#{}\[\],&*!|>'"%@`-](?:[^\#{}\n]*?[^ \#{}\n])?
+       |-[^\s\#{}\n](?:[^\#{}\n]*?[^ \#{}\n])?)
        [ ]*:(?=[ \t\r\n]|\Z)[ \t]*)?
     (?:[&!][^\s]*[ \t]+)*(?P<value>[^\n]*)""",
     re.VERBOSE,
@@ -71,7 +74,7 @@ _CODE_SIGNS = re.compile(r"[()=;]")
 _YAML_COMMENT = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\n]*")
 _YAML_BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _YAML_FLOW = re.compile(
-    r"""[\[\]{},]|:(?=[\s,\]}])|"(?:\\.|[^"\\])*"|'[^']*'|[^\s\[\]{},"':](?:[^\[\]{},:\n]|:(?=[^\s,\]}]))*"""
+    r"""[\[\]{},]|:(?=[\s,\]}])|"(?:\\.|[^"\\])*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s\[\]{},"':](?:[^\[\]{},:\n]|:(?=[^\s,\]}]))*"""
 )
 _INDICATORS = "[]{}&*!|>'\"%@`#,"
 
@@ -140,7 +143,7 @@ def _read_grammar(text: str, start: int, end: int) -> tuple[str, int, int]:
         name = fence[1].lower()
         return (_GRAMMARS.get(name, _CODE) if name else _guess_grammar(text[start:end])), start, end
     if text[start] == "`":
-        ticks = len(text) - len(text[start:].lstrip("`")) - start
+        ticks = _count_at(text, start, end, "`")
         start, end = start + ticks, end - ticks
     if text[start : start + 1] in ("(", "<"):  # an address behind a link, a tag
         return _OTHER, start, end
@@ -248,22 +251,40 @@ def _must_become_string(literal: str, new: str) -> bool:
 def _stands_alone(text: str, a: int, b: int, low: int, high: int, grammar: str) -> bool:
     """Tell whether a literal is a value: of a key, an assignment, an argument, an item, a comparison."""
     line = text.rfind("\n", low, a) + 1 or low
-    before = text[low:a].rstrip(" \t\r\n")
-    if is_log_line(text[line : text.find("\n", b) if "\n" in text[b:] else len(text)]):
+    stop = a
+    while stop > low and text[stop - 1] in " \t\r\n":
+        stop -= 1
+    before = text[max(low, stop - _WORD_BEFORE) : stop]
+    if is_log_line(text[line : min(_find_line_end(text, b, len(text)), line + _LOG_HEAD)]):
         return False
     if before and before[-1] not in _BEFORE and not before.endswith(("return", "BETWEEN", "AND", "IN")):
         return False
-    rest = text[b:high].lstrip(" \t\r")
+    following = b + _count_at(text, b, high, " \t\r")
+    rest = text[following : min(following + 2, high)]
     if rest[:1] and rest[0] in _AFTER and not rest.startswith("--"):
         return True
     if rest[:1] not in ("", "\n", "#") and not rest.startswith(("//", "--")):
         return grammar == _SQL
-    if grammar in (_SQL, _TOML) or (rest.lstrip()[:1] in tuple(_CLOSING) and rest.strip()):
+    closing = following + _count_at(text, following, high, " \t\r\n")
+    if grammar in (_SQL, _TOML) or (closing < high and text[closing] in _CLOSING):
         return True
     is_setting = _BARE_SETTING.match(text, line, a) is not None and not text[line:a].rstrip().endswith(":=")
     if is_setting:
         return text[a - 1] == " "  # as in Python, unlike "PHONE=4158832947" of a shell
     return before[-1:] in ("=", "<", ">")
+
+
+def _count_at(text: str, start: int, end: int, signs: str) -> int:
+    """Count the signs of a kind that stand at a place one after the other."""
+    stop = start
+    while stop < end and text[stop] in signs:
+        stop += 1
+    return stop - start
+
+
+def _find_line_end(text: str, start: int, end: int) -> int:
+    stop = text.find("\n", start, end)
+    return end if stop < 0 else stop
 
 
 # YAML
@@ -285,8 +306,7 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
     has_value = False  # whether deeper lines may continue the scalar of the line above
     parent = -1
     while position < end:
-        stop = text.find("\n", position, end)
-        stop = end if stop < 0 else stop
+        stop = _find_line_end(text, position, end)
         line = text[position:stop]
         bare = line.strip()
         indent = len(line) - len(line.lstrip(" "))
@@ -313,21 +333,19 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
             continue
         if text[a] in "[{":
             b = _find_flow_end(text, a, end)
-            if b < 0 or text[b : text.find("\n", b) if "\n" in text[b:end] else end].split("#")[0].strip():
+            if b < 0 or text[b : _find_line_end(text, b, end)].split("#")[0].strip():
                 yield "other", a, stop
                 return
             yield "flow", a, b
-            stop = text.find("\n", b, end)
-            stop = end if stop < 0 else stop
+            stop = _find_line_end(text, b, end)
             has_value = False
         elif text[a] in "\"'":
             b = _find_string_end(text, a, end)
-            if b < 0 or text[b : text.find("\n", b) if "\n" in text[b:end] else end].split("#")[0].strip():
+            if b < 0 or text[b : _find_line_end(text, b, end)].split("#")[0].strip():
                 yield "other", a, stop
                 return
             yield "quoted", a, b
-            stop = text.find("\n", b, end)
-            stop = end if stop < 0 else stop
+            stop = _find_line_end(text, b, end)
             has_value = False
         elif _YAML_BLOCK.match(text, a, stop):
             pass
@@ -342,8 +360,7 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
 def _find_plain_end(text: str, b: int, stop: int, end: int, parent: int) -> int:
     """Find the end of a plain scalar that may go on in deeper lines."""
     while stop < end:
-        following = text.find("\n", stop + 1, end)
-        following = end if following < 0 else following
+        following = _find_line_end(text, stop + 1, end)
         line = text[stop + 1 : following]
         if line.strip():
             if len(line) - len(line.lstrip(" ")) <= parent or line.lstrip().startswith("#"):
@@ -378,16 +395,21 @@ def _find_string_end(text: str, start: int, end: int) -> int:
 
 def _adapt_yaml(text: str, start: int, end: int, edits: Sequence[Edit], grammar: str) -> Iterator[Edit]:
     """Yield quotes around the scalars that need them after the edits, and edits within quotes that must be escaped."""
+    starts = [edit.start for edit in edits]
     for kind, a, b in _read_yaml(text, start, end):
-        within = [edit for edit in edits if a <= edit.start and edit.end <= b]
+        within = _select_within(edits, starts, a, b)
         if not within:
             continue
         if kind == "flow":
             for token in _YAML_FLOW.finditer(text, a, b):
                 c, d = token.start(), token.start() + len(token[0].rstrip())
-                yield from _adapt_scalar(text, c, d, [e for e in within if c <= e.start and e.end <= d], is_flow=True)
+                yield from _adapt_scalar(text, c, d, _select_within(edits, starts, c, d), is_flow=True)
         else:
             yield from _adapt_scalar(text, a, b, within, is_flow=False)
+
+
+def _select_within(edits: Sequence[Edit], starts: Sequence[int], a: int, b: int) -> list[Edit]:
+    return [edit for edit in edits[bisect_left(starts, a) : bisect_left(starts, b)] if edit.end <= b]
 
 
 def _adapt_scalar(text: str, a: int, b: int, edits: Sequence[Edit], *, is_flow: bool) -> Iterator[Edit]:
