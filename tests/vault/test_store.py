@@ -67,6 +67,25 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
         assert len(vault.audit()) == 5
 
 
+@pytest.mark.parametrize("schema", [3, 4])
+def test_an_older_vault_that_may_not_be_written(schema, tmp_path, monkeypatch):
+    file = tmp_path / "v"
+    with monkeypatch.context() as patch:
+        patch.setattr(store.Store, "steps", store.STEPS[:schema])
+        with Vault.create(file, SECRET) as made:
+            fill(made)
+    monkeypatch.setattr(store.os, "access", lambda path, mode: mode != os.W_OK)  # root may write any file
+    if schema == 3:
+        with pytest.raises(VaultError, match="has schema 3: it must be brought up to date, so make it writable"):
+            Vault.open(file, SECRET)
+    else:
+        with Vault.open(file, SECRET) as vault:
+            assert vault.info().schema == 4 and len(vault.known("letters")) == 40 and len(vault.digests()) > 0
+    monkeypatch.undo()
+    with Vault.open(file, SECRET) as vault:
+        assert vault.info().schema == 5
+
+
 def test_a_wrong_key_changes_no_schema(older):
     with pytest.raises(WrongKey):
         Vault.open(older, SECRET + b"!")

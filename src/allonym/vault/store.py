@@ -178,6 +178,9 @@ STEPS: tuple[Callable[[sa.Connection], None], ...] = (
 )
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
+OLDEST_READ = 4
+"""The oldest schema whose tables are read as they are, where the file may not be written."""
+
 StepReport = Callable[[sa.Connection, int, int], None]
 """Called inside a step's transaction, with the versions that it leads from and to."""
 
@@ -327,6 +330,10 @@ class Store:
             message = f"has schema {version}, this version of allonym knows up to {most}; use a newer one"
             raise self.failure(f"{self.shown} {message}")
         return version
+
+    def is_writable(self) -> bool:
+        """Return whether this process may write the file; of another database that is not known, so it is true."""
+        return self.file is None or os.access(self.file, os.W_OK)
 
     def migrate(self, report_step: StepReport) -> None:
         """Bring an older vault's tables up to date, each step in a transaction with its own record."""

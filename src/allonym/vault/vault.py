@@ -115,7 +115,7 @@ class Vault:
 
     @classmethod
     def open(cls, where: str | Path, secret: Secret | None = None, *, wait: float = WAIT) -> Vault:
-        """Open a vault; the tables of an older one are brought up to date.
+        """Open a vault; the tables of an older one are brought up to date, if that is needed or its file may be written.
 
         Args:
             where: path or SQLAlchemy URL, as it was given to :meth:`create`.
@@ -124,7 +124,7 @@ class Vault:
 
         Raises:
             WrongKey: the secret does not open it.
-            VaultError: there is no vault, or a newer version made it.
+            VaultError: there is no vault, a newer version made it, or it is too old and may not be written.
         """
         if secret is not None:
             check_secret(secret)
@@ -139,8 +139,13 @@ class Vault:
         except BaseException:
             place.close()
             raise
-        if version < len(place.steps):
+        if version == len(place.steps):
+            return vault
+        if place.is_writable():
             place.migrate(vault._log_migration)
+        elif version < store.OLDEST_READ:
+            place.close()
+            raise VaultError(f"{place.shown} has schema {version}: it must be brought up to date, so make it writable")
         return vault
 
     def _log_migration(self, connection: sa.Connection, before: int, after: int) -> None:
