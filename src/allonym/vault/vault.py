@@ -115,7 +115,9 @@ class Vault:
 
     @classmethod
     def open(cls, where: str | Path, secret: Secret | None = None, *, wait: float = WAIT) -> Vault:
-        """Open a vault; the tables of an older one are brought up to date, if that is needed or its file may be written.
+        """Open a vault; the tables of an older one are brought up to date.
+
+        Where its file may not be written, one of the schema before is read as it is.
 
         Args:
             where: path or SQLAlchemy URL, as it was given to :meth:`create`.
