@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,32 @@ def test_a_file_of_an_archive_that_fails_is_left_out(run):
     assert set(read_zip(out)) == {"a.txt"} and report.quarantined == 2
 
 
+def test_files_of_an_archive_stay_inside_the_folder_that_it_is_unpacked_into(run):
+    names = ["../../a.txt", "/etc/b.txt", "c\\..\\d.txt", "C:/e.txt", "x/../a.txt"]
+    out, _ = run("a.zip", make_zip(**dict.fromkeys(names, "x")))
+    assert set(read_zip(out)) == {"a.txt", "etc/b.txt", "c/d.txt", "e.txt", "x/a.txt"}
+
+
+def test_many_small_bombs_in_an_archive_are_one(run):
+    bomb = make_zip(**{"a.txt": b"\0" * 1_000_000})
+    data = make_zip(**{f"{n}.zip": bomb for n in range(60)})
+    with pytest.raises(DataError, match="grows"):
+        run("a.zip", data)
+
+
+def test_what_is_no_archive_is_refused(run):
+    with pytest.raises(DataError, match="not a ZIP archive"):
+        run("a.zip", b"Jane")
+    with pytest.raises(DataError, match="not an EPUB book"):
+        run("a.epub", b"Jane")
+
+
+def test_books_lose_comments_in_styles_and_metadata_are_treated(run):
+    style = "/* a@example.com */p{background:url(data:image/png;base64,QUFB)}"
+    out, _ = run("a.epub", make_zip(**{"s.css": style, "META-INF/metadata.xml": "<a>a@example.com</a>"}))
+    assert read_zip(out) == {"s.css": b"p{background:url()}", "META-INF/metadata.xml": f"<a>{MAIL}</a>".encode()}
+
+
 def test_books_are_treated_by_chapter(run):
     page = "<html xmlns='http://www.w3.org/1999/xhtml'><p>By a@example.com</p></html>"
     package = "<package><metadata><creator>a@example.com</creator></metadata></package>"
@@ -89,3 +116,15 @@ def test_an_old_office_file_is_converted_and_converted_back(run, monkeypatch):
     safe = run("a.doc", legacy._OLE + b"x")[0]
     assert steps == [("doc", "docx"), ("docx", "doc")]
     assert docx.Document(io.BytesIO(safe)).paragraphs[0].text == f"Write to {MAIL}"
+
+
+def test_a_conversion_that_takes_too_long_is_ended_with_all_that_it_started(run, monkeypatch, tmp_path):
+    program, number = tmp_path / "soffice", tmp_path / "number"
+    program.write_text(f"#!/bin/sh\nsleep 60 &\necho $! > {number}.new && mv {number}.new {number}\nwait\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(legacy.shutil, "which", lambda name: str(program))
+    monkeypatch.setattr(legacy, "SECONDS", 1)
+    with pytest.raises(DataError, match="more than 1 seconds"):
+        run("a.doc", legacy._OLE + b"x")
+    status = Path("/proc", number.read_text().strip(), "stat")
+    assert not status.exists() or status.read_text().rpartition(")")[2].split()[0] == "Z"

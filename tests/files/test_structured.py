@@ -8,6 +8,9 @@ import pytest
 from tests.rows import check_each_row
 
 from allonym.errors import DataError, RefusedContent
+from allonym.files import rtf
+from allonym.files.record import Chunk, Job
+from allonym.policy import Policy
 
 MAIL = "[EMAIL_ADDRESS_1]"
 
@@ -127,7 +130,7 @@ def make_rtf(body: str) -> bytes:
             "{\\field{\\*\\fldinst HYPERLINK a@example.com}{\\fldrslt x}}",
             f"{{\\field{{\\*\\fldinst HYPERLINK {MAIL}}}{{\\fldrslt x}}}}",
         ),
-        ("x\\bin5 {Jan}y", "x\\bin5 {Jan}y"),
+        ("\\b\\bin5 {Jan}y", "\\b{}y"),
     ],
 )
 def test_rtf(run, body, expected):
@@ -147,3 +150,27 @@ def test_what_is_no_rtf_is_refused(run, data):
         return
     with pytest.raises(DataError, match="RTF"):
         run("a.rtf", data)
+
+
+def test_bytes_in_rtf_are_read_by_the_font_that_they_stand_in(run):
+    fonts = "{\\fonttbl{\\f0\\fnil\\fcharset0 Arial;}{\\f1\\fnil\\fcharset204 Arial Cyr;}}"
+    name = "".join(f"\\'{byte:02x}" for byte in "Мария Иванова".encode("cp1251"))
+    data = f"{{\\rtf1\\ansi\\ansicpg1252{fonts}\\f1 {name}\\f0  a@example.com caf\\'e9}}"
+    (draft,) = rtf.RTF.parse(Chunk(data.encode("latin-1")), Job(Policy.load("default"))).pieces
+    assert draft.document.text == "Мария Иванова a@example.com café"
+
+
+@pytest.mark.parametrize("number", ["4", "0", "-6"])
+def test_binary_data_in_rtf_are_removed(run, number):
+    out, _ = run("a.rtf", make_rtf(f"x\\bin{number} Jane a@example.com"))
+    assert out == make_rtf(f"x{{}}{' ' if number == '4' else 'Jane'} {MAIL}")
+
+
+def test_binary_data_without_end_are_refused(run):
+    with pytest.raises(DataError, match="no end"):
+        run("a.rtf", make_rtf("\\bin999 Jane"))
+
+
+def test_text_behind_a_character_of_unicode_is_read(run):
+    out, _ = run("a.rtf", make_rtf("\\uc99 \\u252 abcdefgh a@example.com"))
+    assert b"example" not in out

@@ -7,8 +7,11 @@ pictures become grey. A protected book is refused.
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import PurePosixPath
 
@@ -17,14 +20,29 @@ from allonym.errors import DataError, RefusedContent
 from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
 from allonym.files.office import Package
 from allonym.files.pictures import make_grey_png
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
+from allonym.files.record import (
+    MAX_WHOLE,
+    Chunk,
+    Draft,
+    Failure,
+    Format,
+    Job,
+    ParsedChunk,
+    Piece,
+    Tally,
+    check_compression_ratio,
+)
 
 MAX_DEPTH = 3
 """Greatest depth of archives inside archives."""
 
 _SPACES = re.compile(r"_+|(?<=[^\W\d_])-(?=[^\W\d_])")
+_EMBEDDED_STYLE = re.compile(rb"/\*.*?(?:\*/|\Z)|(?<=url\()\s*[\"']?data:[^)]*", re.DOTALL | re.IGNORECASE)
+"""Comments and embedded data of a style sheet."""
+
 _EPUB: Mapping[str, str] = {
-    r"mimetype|META-INF/(container|metadata|manifest)\.xml|.*\.css|.*\.(?i:otf|ttf|woff2?)": "keep",
+    r"mimetype|META-INF/(container|manifest)\.xml|.*\.(?i:otf|ttf|woff2?)": "keep",
+    r".*\.(?i:css)": "style",
     r"(?i:.*\.(opf|ncx|xml))": "xml",
     r"(?i:.*\.(x?html?))": "html",
     r"(?i:.*\.(png|jpe?g|gif|webp))": "image",
@@ -47,7 +65,9 @@ def _parse_zip(chunk: Chunk, job: Job) -> ParsedChunk:
 
 def _read_archive(data: bytes, job: Job, tally: Tally, depth: int) -> tuple[Draft, list[Piece]]:
     """Return an archive as one draft, and the files in it that cannot be read."""
-    package = Package.open(data)
+    package = _open_archive(data, "a ZIP archive")
+    if not depth:
+        _check_unpacked_size(package, len(data))
     drafts: dict[str, Draft] = {}
     failures: list[Piece] = []
     for number, (name, content) in enumerate(package.entries.items(), 1):
@@ -63,17 +83,45 @@ def _read_archive(data: bytes, job: Job, tally: Tally, depth: int) -> tuple[Draf
                 drafts[name] = parse_embedded_file(content, kind, job, tally)
         except DataError as error:
             failures.append(Failure("", number, f"file {number} of the archive: {error}"))
-    names = _read_names(list(drafts))
+    paths = ["/".join(_split_path(name)) for name in drafts]
+    names = _read_names(paths)
     document = join_documents([*(d.document for d in drafts.values()), names], ["\n\n"] * (len(drafts) + 1))
 
     def write_archive(parts: tuple[str, ...]) -> bytes:
         upcoming = iter(parts)
         contents = [d.render(tuple(islice(upcoming, count_parts(d.document)))) for d in drafts.values()]
-        paths = _make_paths(list(drafts), list(upcoming))
-        entries = dict(zip(paths, contents, strict=True))
-        return Package(entries, {p for p, name in zip(paths, drafts, strict=True) if name in package.packed}).to_bytes()
+        new_paths = _make_paths(paths, list(upcoming))
+        packed = {new for new, name in zip(new_paths, drafts, strict=True) if name in package.packed}
+        return Package(dict(zip(new_paths, contents, strict=True)), packed).to_bytes()
 
     return Draft(document, write_archive), failures
+
+
+def _open_archive(data: bytes, what: str) -> Package:
+    if not zipfile.is_zipfile(io.BytesIO(data)):
+        raise DataError(f"the file is not {what}")
+    return Package.open(data)
+
+
+def _check_unpacked_size(package: Package, packed: int) -> None:
+    """Check the size of an archive with all packages in it: each may be small, and all of them a "zip bomb"."""
+    size, todo = 0, [(package, 0)]
+    while todo:
+        package, depth = todo.pop()
+        size += sum(map(len, package.entries.values()))
+        if size > MAX_WHOLE:
+            raise DataError(f"the archive unpacks to more than {MAX_WHOLE} bytes")
+        check_compression_ratio(packed, size)
+        for data in package.entries.values() if depth <= MAX_DEPTH else ():
+            if data.startswith(b"PK"):
+                with suppress(DataError):  # told when it is read
+                    todo.append((Package.open(data), depth + 1))
+
+
+def _split_path(name: str) -> list[str]:
+    """Return the parts of a file's path that stay inside the folder that the archive is unpacked into."""
+    parts = re.split(r"[/\\]+", re.sub(r"^[A-Za-z]:", "", name))
+    return [part for part in parts if part not in ("", ".", "..")]
 
 
 def _find_format(name: str, depth: int) -> Format | None:
@@ -121,7 +169,7 @@ def _make_file_name(text: str) -> str:
 def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
     from allonym.files.formats import get_format
 
-    package = Package.open(chunk.data)
+    package = _open_archive(chunk.data, "an EPUB book")
     if b"EncryptedData" in package.entries.get("META-INF/encryption.xml", b""):
         raise RefusedContent("a protected book cannot be treated")
     tally = Tally()
@@ -130,6 +178,8 @@ def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
         task = next((t for p, t in _EPUB.items() if re.fullmatch(p, name)), "")
         if task in ("xml", "html"):
             drafts[name] = parse_embedded_file(data, get_format(task), job, tally)
+        elif task == "style":
+            package.entries[name] = _EMBEDDED_STYLE.sub(b"", data)
         elif task == "image":
             package.entries[name] = make_grey_png()
             tally.treated["pictures left out"] += 1

@@ -61,7 +61,9 @@ SUFFIXES = {
     "jpeg": "jpg",
     "ical": "ics",
     "vcard": "vcf",
-    "log": "txt",
+    **dict.fromkeys(
+        "log env toml ini cfg conf properties py js ts java c h cpp cs go rs rb php sh sql rst tex".split(), "txt"
+    ),
     "yml": "yaml",
     "ott": "odt",
     "ots": "ods",
@@ -91,7 +93,8 @@ def format_of(name: str, format: str | None = None) -> tuple[Format, bool]:
     packed = path.suffix.lower() == ".gz"
     if format:
         return get_format(format), packed
-    suffix = (PurePath(path.stem) if packed else path).suffix.lower().lstrip(".")
+    inner = PurePath(path.stem) if packed else path
+    suffix = (inner.suffix or (inner.name if inner.name.startswith(".") else "")).lower().lstrip(".")
     try:
         return get_format(suffix), packed
     except UnknownNameError:

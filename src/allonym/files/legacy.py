@@ -5,7 +5,9 @@ The program ``soffice`` of LibreOffice must be installed. What the conversion do
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 from dataclasses import replace
 from functools import partial
@@ -17,6 +19,23 @@ from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 
 SECONDS = 300
 """Time after which a conversion is given up."""
+
+_SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry">
+<item oor:path="/org.openoffice.Office.Common/Security/Scripting">
+<prop oor:name="DisableMacrosExecution" oor:op="fuse"><value>true</value></prop>
+<prop oor:name="DisableActiveContent" oor:op="fuse"><value>true</value></prop>
+<prop oor:name="BlockUntrustedRefererLinks" oor:op="fuse"><value>true</value></prop>
+</item>
+<item oor:path="/org.openoffice.Office.Writer/Content/Update">
+<prop oor:name="Link" oor:op="fuse"><value>2</value></prop>
+</item>
+<item oor:path="/org.openoffice.Office.Calc/Content/Update">
+<prop oor:name="Link" oor:op="fuse"><value>2</value></prop>
+</item>
+</oor:items>
+"""
+"""Settings of LibreOffice: no macros, and nothing is loaded from elsewhere."""
 
 _OLE = b"\xd0\xcf\x11\xe0"
 
@@ -40,15 +59,28 @@ def convert_by_libreoffice(data: bytes, old: str, new: str) -> bytes:
     with TemporaryDirectory() as folder:
         source, target = Path(folder, f"file.{old}"), Path(folder, "out", f"file.{new}")
         source.write_bytes(data)
+        settings = Path(folder, "profile", "user", "registrymodifications.xcu")
+        settings.parent.mkdir(parents=True)
+        settings.write_text(_SETTINGS, encoding="utf-8")
         command = [program, f"-env:UserInstallation={Path(folder, 'profile').as_uri()}", "--headless", "--norestore"]
         command += ["--convert-to", new, "--outdir", str(target.parent), str(source)]
-        try:
-            subprocess.run(command, capture_output=True, timeout=SECONDS, check=False)
-        except subprocess.TimeoutExpired:
-            raise DataError(f"LibreOffice took more than {SECONDS} seconds to read the file") from None
+        _run_within_time(command)
         if not target.exists():
             raise DataError(f"LibreOffice cannot read the file; is it encrypted, damaged, or no .{old} file?")
         return target.read_bytes()
+
+
+def _run_within_time(command: list[str]) -> None:
+    """Run a program with all programs that it starts, and end them all if they take too long."""
+    silent = subprocess.DEVNULL
+    with subprocess.Popen(command, stdin=silent, stdout=silent, stderr=silent, start_new_session=True) as process:
+        try:
+            process.wait(SECONDS)
+        except subprocess.TimeoutExpired:
+            raise DataError(f"LibreOffice took more than {SECONDS} seconds to read the file") from None
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def _parse_legacy_file(chunk: Chunk, job: Job, suffix: str) -> ParsedChunk:

@@ -387,7 +387,10 @@ def _find_format(head: email.message.Message, kind: str) -> Format | None:
     """Return the format of an attachment, by the suffix of its name or by its type; None: text, or unknown."""
     name = head.get_filename() or ""
     try:
-        return format_of(PurePath(name.replace("\\", "/")).name or "none", None if name else _TYPES.get(kind))[0]
+        format, is_packed = format_of(
+            PurePath(name.replace("\\", "/")).name or "none", None if name else _TYPES.get(kind)
+        )
+        return None if is_packed else format
     except DataError:
         pass
     if kind in _TYPES:

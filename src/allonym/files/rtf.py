@@ -45,15 +45,24 @@ _ASIDES = _TECHNICAL | frozenset(
 )
 """Destinations whose texts are read after the text around them."""
 
+_CHARSETS = {
+    "77": "10000", "128": "932", "129": "949", "130": "1361", "134": "936", "136": "950", "161": "1253", "162": "1254",
+    "163": "1258", "177": "1255", "178": "1256", "186": "1257", "204": "1251", "222": "874", "238": "1250",
+}  # fmt: skip
+"""Code pages of the character sets of fonts, after the RTF specification 1.9.1."""
+
 _GOAL = re.compile(r"\\(?:picw|pich|picwgoal|pichgoal|picscalex|picscaley)-?\d+")
 MAX_DEPTH = 1000
+MAX_FALLBACK = 8
+"""Greatest number of characters that stand for one of Unicode; more of them are read as text."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What holds in a group: how many characters stand for one of Unicode, the role of its texts, and whether these
-    stand beside the text, as notes do."""
+    """What holds in a group: the codec of its font, how many characters stand for one of Unicode, the role of its
+    texts, and whether these stand beside the text, as notes do."""
 
+    codec: str
     fallback: int = 1
     role: str = PROSE
     is_aside: bool = False
@@ -70,15 +79,15 @@ class _Run:
     text: list[str] = field(default_factory=list, repr=False)
     raw: bytearray = field(default_factory=bytearray, repr=False)
 
-    def add_text(self, text: str, codec: str, end: int) -> None:
-        self.flush(codec)
+    def add_text(self, text: str, end: int) -> None:
+        self.flush()
         self.text.append(text)
         self.end = end
 
-    def flush(self, codec: str) -> None:
+    def flush(self) -> None:
         """Decode the bytes read so far; several of them may be one character."""
         if self.raw:
-            self.text.append(bytes(self.raw).decode(codec, "replace"))
+            self.text.append(bytes(self.raw).decode(self.group.codec, "replace"))
             self.raw.clear()
 
 
@@ -92,7 +101,10 @@ def _find_rtf_segments(source: str) -> Iterator[Segment]:
         raise DataError("not an RTF file: it does not begin with {\\rtf")
     page = re.search(r"\\ansicpg(\d+)", source[:2000])
     codec = _find_codec(page[1] if page else "1252")
-    stack = [_Group()]
+    fonts = _read_font_codecs(source)
+    default = re.search(r"\\deff(\d+)", source[:2000])
+    plain = fonts.get(default[1] if default else "", codec)
+    stack = [_Group(plain)]
     run: _Run | None = None
     asides: list[Segment] = []
     gaps = {False: "\n", True: "\n"}
@@ -104,13 +116,13 @@ def _find_rtf_segments(source: str) -> Iterator[Segment]:
             if run is None:
                 before = source[start - 1 : start]
                 run = _Run(start, start, before.isalnum() or before == "-", stack[-1])
-            skipped = _add_to_run(run, match, codec, skipped)
+            skipped = _add_to_run(run, match, skipped)
             continue
         if match["sign"] == "\n" or match["sign"] == "\r":
             word = "par"
         if run is not None:
             is_aside = run.group.is_aside
-            segment = _make_segment(run, codec, gaps[is_aside])
+            segment = _make_segment(run, gaps[is_aside])
             gaps[is_aside] = ""
             if is_aside:
                 asides.append(segment)
@@ -135,16 +147,19 @@ def _find_rtf_segments(source: str) -> Iterator[Segment]:
         elif match["close"]:
             if len(stack) > 1:
                 stack.pop()
+        elif word in ("plain", "f"):
+            stack[-1] = replace(stack[-1], codec=fonts.get(match["number"], codec) if match["number"] else plain)
         elif word == "uc":
-            stack[-1] = replace(stack[-1], fallback=int(match["number"] or 1))
+            stack[-1] = replace(stack[-1], fallback=min(max(0, int(match["number"] or 1)), MAX_FALLBACK))
         elif word == "bin":
-            position += int(match["number"] or 0)
+            position = _find_binary_end(source, match)
+            asides.append(Segment(start, position, "", fixed="{}"))
         elif word in _BREAKS:
             gaps[stack[-1].is_aside] += _BREAKS[word]
         elif word in _TABLES:
             position = _find_group_end(source, start) - 1
     if run is not None:
-        yield _make_segment(run, codec, gaps[run.group.is_aside])
+        yield _make_segment(run, gaps[run.group.is_aside])
     yield from asides
 
 
@@ -155,12 +170,20 @@ def _find_codec(page: str) -> str:
         return "cp1252"
 
 
-def _add_to_run(run: _Run, match: re.Match[str], codec: str, skipped: int) -> int:
+def _read_font_codecs(source: str) -> dict[str, str]:
+    """Return the codecs of the fonts whose characters are others than those of the file, by the fonts' numbers."""
+    table = source.find("{\\fonttbl")
+    fonts = source[table : _find_group_end(source, table + 1)] if table >= 0 else ""
+    listed = re.finditer(r"\\f(\d+)(?![^{}]*\\f\d)[^{}]*?\\fcharset(\d+)", fonts)
+    return {font[1]: _find_codec(_CHARSETS[font[2]]) for font in listed if font[2] in _CHARSETS}
+
+
+def _add_to_run(run: _Run, match: re.Match[str], skipped: int) -> int:
     """Add a text to a run, and return how many of the next characters stand for one that was added."""
     end = match.end()
     if match["word"] == "u":
         code = int(match["number"] or 63) % 65536
-        run.add_text(chr(code), codec, end)
+        run.add_text(chr(code), end)
         return run.group.fallback
     if match["hex"]:
         run.end = end
@@ -169,13 +192,13 @@ def _add_to_run(run: _Run, match: re.Match[str], codec: str, skipped: int) -> in
         return max(0, skipped - 1)
     text = match["text"] or _TEXTS.get(match["sign"] or "") or _SYMBOLS[match["word"]]
     if match["text"]:
-        text = text.encode("latin-1").decode(codec, "replace")
-    run.add_text(text[skipped:], codec, end)
+        text = text.encode("latin-1").decode(run.group.codec, "replace")
+    run.add_text(text[skipped:], end)
     return max(0, skipped - len(text))
 
 
-def _make_segment(run: _Run, codec: str, gap: str) -> Segment:
-    run.flush(codec)
+def _make_segment(run: _Run, gap: str) -> Segment:
+    run.flush()
     text = "".join(run.text).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     lead = " " if run.after_word else ""
     encode = partial(_encode_text, lead=lead, fallback=run.group.fallback)
@@ -217,10 +240,17 @@ def _find_group_end(source: str, position: int) -> int:
         position = match.end()
         depth += bool(match["open"]) - bool(match["close"])
         if match["word"] == "bin":
-            position += int(match["number"] or 0)
+            position = _find_binary_end(source, match)
         if not depth:
             return position
     raise DataError("a group of the RTF file has no end")
+
+
+def _find_binary_end(source: str, match: re.Match[str]) -> int:
+    end = match.end() + max(0, int(match["number"] or 0))
+    if end > len(source):
+        raise DataError("binary data of the RTF file have no end")
+    return end
 
 
 def _make_instead(group: str) -> str:
