@@ -1,7 +1,9 @@
+from collections import Counter
+
 import pytest
 
 import allonym
-from allonym.detection.turns import add_turns, find_turns
+from allonym.detection.turns import add_turns, find_turns, select_headings
 from allonym.document import Document
 
 
@@ -65,6 +67,21 @@ def test_people_whose_names_are_words_of_forms_are_speakers(names):
     talk = f"{first}: I was there.\n{second}: So was I.\n{first}: Well.\n"
     text = allonym.anonymize(talk).text
     assert not any(word in text for word in " ".join(names).split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "headings"),
+    [
+        (["Symptom", "Upkeep", "Reach"], {"Symptom", "Upkeep", "Reach"}),
+        (["Symptom", "Symptom", "Reach"], {"Reach"}),
+        (["Poppy", "Symptom"], {"Symptom"}),  # many people have the name
+        (["Bottle", "Storm", "Ann"], set()),  # somebody speaks, so that all do
+        (["Symptom"], set()),
+        ([], set()),
+    ],
+)
+def test_headings_are_words_of_dictionaries_where_nobody_speaks(labels, headings):
+    assert select_headings(Counter(labels)) == headings
 
 
 def test_turns_of_parts_are_where_the_parts_are():

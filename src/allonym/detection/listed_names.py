@@ -30,6 +30,7 @@ _ARTICLES = frozenset({"der", "den", "het", "il"})
 _SCORE = 0.8
 _SOURCE = "lexicon:listed-name"
 _FAMILY_WEIGHT = 40  # of a family name that tells what stands before it, and of an inflected given name
+_TYPICAL_WEIGHT = 60
 _LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
 _GREETING = 60  # characters of a greeting at most
 _CAPITALS = 0.25  # share of capitalised words within sentences from which on a capital tells nothing
@@ -56,6 +57,12 @@ def has_listed_name(words: Iterable[str]) -> bool:
     """Whether a word is listed as a given or family name of people."""
     facts = KnowledgeBase.open().name_facts
     return any(len(word) >= _LEAST_LETTERS and facts(word) for word in words)
+
+
+@lru_cache(maxsize=16384)
+def is_typical_name(word: str) -> bool:
+    """Whether many people have a word as their given or family name, also a short one, as "Ko" is."""
+    return any(fact.weight >= _TYPICAL_WEIGHT for fact in KnowledgeBase.open().name_facts(word))
 
 
 def find_listed_names(text: str, passages: Iterable[Interval]) -> Iterator[Span]:

@@ -25,7 +25,7 @@ from allonym.detection.lexicon import (
 )
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
-from allonym.detection.turns import FAMILY_NAMES, is_heading
+from allonym.detection.turns import FAMILY_NAMES, select_headings
 from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
@@ -138,14 +138,14 @@ def _find_speaker_names(document: Document) -> Iterator[Span]:
     labels: list[Interval] = []
     names_by_label: dict[str, Interval | None] = {}
     counts = Counter(text[slice(*turn.speaker)] for turn in document.turns if turn.speaker is not None)
+    headings = select_headings(counts) if len(counts) > 2 else frozenset()
     for turn in document.turns:
         if turn.speaker is None:
             continue
         start, end = turn.speaker
         label = text[start:end]
         if label not in names_by_label:
-            is_field = counts[label] == 1 and len(counts) > 2 and is_heading(label)
-            is_role = is_field or _is_role_of_other_language(text, start, end)
+            is_role = label in headings or _is_role_of_other_language(text, start, end)
             names_by_label[label] = None if is_role else locate_speaker_name(label)
         place = names_by_label[label]
         if place is not None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
+from allonym.detection.listed_names import is_typical_name
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Document, Interval, Turn
 
@@ -58,23 +61,41 @@ def find_field_names(text: str) -> tuple[Interval, ...]:
     if ":" not in text:
         return ()
     marks = list(_FIELD.finditer(text))
-    counts = Counter(mark[1] for mark in marks)
-    return tuple(
-        mark.span(1)
-        for mark in marks
-        if _names_only_field(mark[1].lower()) or (len(counts) > 1 and counts[mark[1]] == 1 and is_heading(mark[1]))
-    )
+    headings = select_headings(Counter(mark[1] for mark in marks))
+    return tuple(mark.span(1) for mark in marks if mark[1] in headings or _names_only_field(mark[1].lower()))
 
 
-def is_heading(label: str) -> bool:
-    """Tell whether the words of a label are in dictionaries, and neither roles nor the name of anybody."""
+def select_headings(counts: Mapping[str, int]) -> frozenset[str]:
+    """Select the labels that stand in a text once, beside others, and whose words are in dictionaries.
+
+    Roles are none, nor what is somebody's name. Where another label is a name, the text is a conversation, and "Storm"
+    speaks in it.
+
+    Args:
+        counts: each label of the text, and how often it stands there.
+    """
+    if len(counts) < 2 or any(_is_name(label) for label in counts):
+        return frozenset()
+    return frozenset(label for label, count in counts.items() if count == 1 and _has_heading_words(label))
+
+
+def _is_name(label: str) -> bool:
+    """Whether a label is a name that no dictionary has as a word."""
+    words = _WORD.findall(label.lower())
+    return 1 <= len(words) <= 3 and all(is_typical_name(word) and word not in _read_field_words() for word in words)
+
+
+def _has_heading_words(label: str) -> bool:
     words = set(_WORD.findall(label.lower()))
     has_abbreviation = not label.isupper() and any(map(str.isupper, _WORD.findall(label)))
-    return (
-        bool(words)
-        and not has_abbreviation
-        and words <= (_FIELDS | _FUNCTION | read_dictionary()) - _ROLES - FAMILY_NAMES
-    )
+    if not words or has_abbreviation or not words <= _read_field_words() or words & (_ROLES | FAMILY_NAMES):
+        return False
+    return len(words) > 1 or not any(map(is_typical_name, words))
+
+
+@cache
+def _read_field_words() -> frozenset[str]:
+    return _FIELDS | _FUNCTION | read_dictionary()
 
 
 def _names_only_field(label: str) -> bool:
@@ -85,7 +106,7 @@ def _names_only_field(label: str) -> bool:
     words = set(_WORD.findall(label))
     if not words & (_FIELDS - FAMILY_NAMES) or words & (_ROLES | FAMILY_NAMES):
         return False
-    return words <= _FIELDS | _FUNCTION | read_dictionary()
+    return words <= _read_field_words()
 
 
 def add_turns(document: Document) -> Document:

@@ -22,11 +22,10 @@ from dataclasses import replace
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES
-from allonym.detection.listed_names import has_listed_name
+from allonym.detection.listed_names import has_listed_name, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
-from allonym.kb import KnowledgeBase
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
@@ -104,8 +103,6 @@ _OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
 """Labels of which small words may be the beginning."""
 _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
-_TYPICAL = 60
-"""Weight of a name from which on a word of a chat may be one: "jin ko"."""
 _COMPASS = frozenset(
     "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
 )
@@ -246,16 +243,12 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
 
 
 def _is_chat(word: str, label: str) -> bool:
-    return word in _CHAT and not (label == "PERSON" and _is_typical_name(word))
+    return word in _CHAT and not (label == "PERSON" and is_typical_name(word))
 
 
 def _is_ordinary_lead(word: str, label: str) -> bool:
     is_plain = word.islower() and word not in _COMPASS and word not in _SMALL and word not in PARTICLES
-    return is_plain and word in read_dictionary() and not (label == "PERSON" and _is_typical_name(word))
-
-
-def _is_typical_name(word: str) -> bool:
-    return any(fact.weight >= _TYPICAL for fact in KnowledgeBase.open().name_facts(word))
+    return is_plain and word in read_dictionary() and not (label == "PERSON" and is_typical_name(word))
 
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
@@ -270,14 +263,12 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
         return True
-    is_sure_name = span.label == "PERSON" and surface[:1].isupper() and surface.isalpha() and span.score >= _SURE
-    is_certain = span.label == "PERSON" and span.score >= _CERTAIN and any(map(_is_typical_name, words))
-    is_chat = _CHAT.issuperset(find_words(surface.lower())) and (surface.islower() or not has_listed_name(words))
-    if is_chat and not is_certain:
+    if _is_chatter(text, start, end, span):
         return True
     if _is_school_subject(text, start, span, words):
         return True
-    if _COUNTED.fullmatch(surface.strip("#*. ")) and not is_sure_name:
+    is_numbered = span.label != "PERSON" or not surface.isalpha()  # "Lane 4", unlike "Lane"
+    if is_numbered and _COUNTED.fullmatch(surface.strip("#*. ")):
         return True
     if surface.lower() in _PLATFORMS and _HANDLE.match(text, end):
         return True
@@ -307,6 +298,18 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
+
+
+def _is_chatter(text: str, start: int, end: int, span: Span) -> bool:
+    """Whether a finding has words of chats only, unless it is likely somebody's name: "We told Ko"."""
+    surface = text[start:end]
+    words = find_words(surface.lower())
+    if not _CHAT.issuperset(words) or (not surface.islower() and has_listed_name(words)):
+        return False
+    if span.label != "PERSON" or span.score < _LIKELY:
+        return True
+    is_marked = surface.istitle() and not _OPENS.search(text, max(0, start - 6), start)
+    return is_marked + any(map(is_typical_name, words)) + (span.score >= _SURE) < 2
 
 
 def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) -> bool:
@@ -365,17 +368,18 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_ordinary = is_opening or (words and all(word in small or word in _SMALL for word in words))
         chance = max(span.score for span in spans)
         is_small = all(text[s.start : s.end].islower() for s in spans)
+        is_listed = has_listed_name(words) or (not is_small and any(map(is_typical_name, words)))
         is_faint = (
             chance < (_LIKELY if is_small or is_opening_word else _FAINT)
             and (is_careful or not is_small)
             and all(s.label in _NAMED for s in spans)
             and _DIGITS.isdisjoint(words)
-            and not has_listed_name(words)
+            and not is_listed
             and not any(
                 _stands_alone(text, s) or not {"#", "@"}.isdisjoint(text[max(0, s.start - 1) : s.end]) for s in spans
             )
         )
-        is_guess = is_opening_word and chance < _LIKELY and not has_listed_name(words)
+        is_guess = is_opening_word and chance < _LIKELY and not is_listed
         is_abbreviation = is_shouted and surface.isalpha() and all(s.label in _SOFT for s in spans)
         is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
         is_heading = (
