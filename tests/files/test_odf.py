@@ -89,6 +89,17 @@ def test_sheets_keep_numbers_and_formulas_and_are_renamed_with_references(run):
     assert "<text:p>Amount</text:p>" in out and 'table:name="January"' in out and "$'EMAIL_ADDRESS_1'.B2" in out
 
 
+def test_no_text_beside_the_paragraphs_is_passed_through_unread(run):
+    content = (
+        f"<!-- a@example.com --><d {SPACES}><text:p><text:a xlink:href='../a@example.com'>x</text:a>"
+        "<text:conditional-text text:string-value-if-true='a@example.com'>x</text:conditional-text>"
+        "<text:alphabetical-index-mark text:key1='a@example.com'/></text:p><table:table><table:table-row>"
+        f"{make_cell('mail b@example.com', 'float', '5')}</table:table-row></table:table></d><!-- a@example.com -->"
+    )
+    out, _ = run("a.odt", make_odf("text", "", **{"content.xml": content}))
+    assert "@" not in everything(out) and "mail [EMAIL_ADDRESS_" in everything(out)
+
+
 def test_macros_previews_and_settings_are_left_out_and_counted(run):
     more = {"Basic__Standard__Module1_xml": "<x>a@example.com</x>", "settings_xml": "<x/>", "Pictures__a.png": b"x"}
     data = make_odf("presentation", '<draw:page draw:name="p"><text:p>x</text:p></draw:page>', **more)

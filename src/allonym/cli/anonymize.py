@@ -36,7 +36,23 @@ if TYPE_CHECKING:
     from allonym.document import Document
     from allonym.policy import Policy
 
-BINARY = ("docx", "xlsx", "pptx", "odt", "ods", "odp", "parquet", "pdf", "zip", "epub", "doc", "xls", "ppt")
+BINARY = (
+    "docx",
+    "xlsx",
+    "pptx",
+    "odt",
+    "ods",
+    "odp",
+    "parquet",
+    "pdf",
+    "zip",
+    "epub",
+    "doc",
+    "xls",
+    "ppt",
+    "png",
+    "jpg",
+)
 _PROCESS_ONLY = {"quotes": "--quote-leftovers", "safe_names": "--safe-names", "name_list": "--name-list"}
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 

@@ -15,8 +15,9 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import PurePosixPath
 
+from allonym.batch import RECORD_ERRORS, describe_failure
 from allonym.document import CAPTION, Document
-from allonym.errors import DataError, RefusedContent
+from allonym.errors import DataError, RefusedContent, UsageError
 from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
 from allonym.files.office import Package
 from allonym.files.pictures import make_grey_png
@@ -81,8 +82,10 @@ def _read_archive(data: bytes, job: Job, tally: Tally, depth: int) -> tuple[Draf
                 failures += more
             else:
                 drafts[name] = parse_embedded_file(content, kind, job, tally)
-        except DataError as error:
-            failures.append(Failure("", number, f"file {number} of the archive: {error}"))
+        except UsageError:
+            raise
+        except (DataError, *RECORD_ERRORS) as error:
+            failures.append(Failure("", number, f"file {number} of the archive: {describe_failure(error)}"))
     paths = ["/".join(_split_path(name)) for name in drafts]
     names = _read_names(paths)
     document = join_documents([*(d.document for d in drafts.values()), names], ["\n\n"] * (len(drafts) + 1))

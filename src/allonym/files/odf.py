@@ -40,7 +40,10 @@ _GAPS = {"s": " ", "tab": "\t", "line-break": "\n"}
 _GONE = frozenset("scripts event-listeners user-defined template auto-reload print-date creation-date".split())
 _INITIALS = frozenset(("creator-initials", "sender-initials"))
 _CREATORS = frozenset(("creator", "initial-creator", "printed-by"))
-_READ_ATTRIBUTES = frozenset("string-value description label footer header title help-text author".split())
+_READ_ATTRIBUTES = frozenset(
+    "string-value string-value-if-true string-value-if-false current-value description label footer header title "
+    "help-text author comment key1 key2".split()
+)
 _READ = {
     ("name", local) for local in "frame custom-shape page section bookmark bookmark-start bookmark-end".split()
 } | {("value", local) for local in "list-item option text user-field-decl variable-set".split()}
@@ -49,6 +52,7 @@ _STYLING = re.compile(
 )
 _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 _LONG_NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
+_NAME = re.compile(r"[^\W\d_]{4}")
 _VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
 _NO_TIME = "1970-01-01T00:00:00"
 
@@ -82,6 +86,7 @@ def clean_and_list_slots(package: Package, images: str, depth: int) -> list[Text
         elif tasks[name] == "meta":
             _clean_part(part)
             slots += [part.make_text_slot(e) for e in part.root.iter("{*}*") if _is_text(e) and not _is_count(e)]
+            slots += part.list_stray_slots()
     package.last.append(partial(_rename_sheets, package, [n for n in tasks if tasks[n] == "text"], sheets))
     return [*slots, *list_author_slots(package)]
 
@@ -147,7 +152,7 @@ def _list_slots(part: Part, sheets: dict[str, str]) -> Iterator[TextSlot]:
         )
         read_nodes.update(paragraph.iter())
         yield from _list_paragraph_slots(part, paragraph, cell, places.get(cell, CellPlace("", PROSE)))
-    for node in part.root.iter():
+    for node in (*part.root.itersiblings(preceding=True), *part.root.iter(), *part.root.itersiblings()):
         if not isinstance(node.tag, str):
             if node.text and node.text.strip():
                 yield part.make_text_slot(node)
@@ -199,7 +204,8 @@ def _is_number(cell: Any) -> bool:
 def _is_number_searched(cell: Any, place: CellPlace, shown: str) -> bool:
     value = _read_value(cell) or shown
     is_date = any(get_local_name_of(a) == "date-value" for a in cell.attrib)
-    return is_date or place.role not in (PROSE, KEPT) or _LONG_NUMBER.fullmatch(value) is not None
+    is_worded = place.role == PROSE and _NAME.search(shown) is not None
+    return is_worded or is_date or place.role not in (PROSE, KEPT) or _LONG_NUMBER.fullmatch(value) is not None
 
 
 def _make_text_cell(cell: Any) -> None:
@@ -260,7 +266,11 @@ def _list_attribute_slots(
             yield part.make_attribute_slot(node, str(attribute), places[node].role)
         elif plain in _READ_ATTRIBUTES or (plain, local) in _READ:
             yield part.make_attribute_slot(node, str(attribute))
-        elif _WORDED.search(value) and not _is_styling(node, str(attribute)):
+        elif (
+            plain == "href"
+            and not value.startswith("#")
+            and not any(name.startswith(value.removeprefix("./")) for name in part.package.list_parts())
+        ) or (_WORDED.search(value) and not _is_styling(node, str(attribute))):
             yield part.make_attribute_slot(node, str(attribute), TECHNICAL)
 
 

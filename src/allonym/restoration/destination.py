@@ -99,10 +99,10 @@ def list_whole_addresses(text: str) -> frozenset[str]:
             end = run.end() if run is not None else begin
         else:
             end = address.end
-        address = text[begin:end].rstrip(_TRAILING)
-        while address.endswith(")") and address.count(")") > address.count("("):
-            address = address[:-1].rstrip(_TRAILING)
-        out.add(address)
+        copied = text[begin:end].rstrip(_TRAILING)
+        while copied.endswith(")") and copied.count(")") > copied.count("("):
+            copied = copied[:-1].rstrip(_TRAILING)
+        out.add(copied)
     return frozenset(out)
 
 
@@ -153,10 +153,10 @@ class Destination:
             begin = match.start - len(before)
             is_alone = before in _TO_A_PERSON or (not before and match.label == "URL")
             ends = [match.end] if is_alone else []
-            for address in self.addresses:
-                if text.startswith(address, begin) and begin + len(address) >= match.end:
-                    ends.append(begin + len(address))
-                elif not final and address.startswith(text[begin:]):
+            for allowed in self.addresses:
+                if text.startswith(allowed, begin) and begin + len(allowed) >= match.end:
+                    ends.append(begin + len(allowed))
+                elif not final and allowed.startswith(text[begin:]):
                     ends.append(len(text))
             endings = [_ENDED.match(text, end) for end in ends]
             if not final and any(ending is not None and ending.end() == len(text) for ending in endings):
