@@ -79,7 +79,7 @@ MUTANTS = [
     Mutant("server/routes/parameters.py", "has_csrf_token = is_key or", "has_csrf_token = not is_key or", ACCESS),
     Mutant("server/routes/parameters.py", "is_from_own_page = is_key or", "is_from_own_page = True or", SOCKET),
     Mutant("plan.py", "if digest(text) != plan.digest:", "if not plan.digest:", "test_plan.py"),
-    Mutant("restoration/bring.py", "if not m.is_sure or m.out is None:", "if m.out is None:", RESTORE),
+    Mutant("restoration/restored.py", "if not m.is_sure or m.out is None:", "if m.out is None:", RESTORE),
     Mutant(
         "restoration/bring.py",
         "if final else min(certain, max(position, scan.held_from))",

@@ -34,7 +34,7 @@ PUBLIC_FIELDS = frozenset(
     files.runreport:RunReport.left intruder.language_model:LanguageModel.told intruder.linkage:Linkage.told
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept
-    llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restoration.bring:Restored.found
+    llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restoration.restored:Restored.found
     server.reviews.queue:UserReading.done server.wire.jobs:Progress.done server.wire.jobs:Progress.of
     server.wire.reviews:Added.known server.wire.reviews:ByLabel.one server.wire.reviews:DocumentLine.done
     server.wire.reviews:DocumentOut.done server.wire.reviews:ReadingIn.done server.wire.reviews:ReadingOut.done

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
 from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
-from allonym.plan import Edit, Plan
-from allonym.replace.wording import find_article, fit_article
+from allonym.plan import Plan
 from allonym.restoration.destination import Destination, DestinationName, shorten_context
 from allonym.restoration.documents import Origin, find_origin, list_document_ids, match_outputs
 from allonym.restoration.edits import (
@@ -26,7 +25,8 @@ from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.lookup import MOST_LOADED, look_up_replacements
 from allonym.restoration.reconcile import reconcile_with_plan
-from allonym.restoration.residue import Residue, add_residue, explain_uncertain, order_matches
+from allonym.restoration.residue import add_residue, explain_uncertain, order_matches
+from allonym.restoration.restored import Restored, apply_matches, note_ordinary_words
 from allonym.restoration.scan import Scan
 from allonym.restoration.view import UNFINISHED
 from allonym.vault import check_vault
@@ -35,59 +35,10 @@ from allonym.vault.records import KeptPlan, Known, format_scope_names
 if TYPE_CHECKING:
     from allonym.vault import Vault
 
-_ORDINARY = "numbers and ordinary words that are also replacements were left"
 _LOST = "passages that were removed, masked or generalised cannot be brought back into a changed text"
 _CONTEXT = 2048
 """Characters of the output that a stream keeps as context."""
 _ARTICLE_LAST = re.compile(r"(?<![^\W_])[aA][nN]?[ \n\t\u00a0]\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """One restored mention.
-
-    Attributes:
-        start, end: half-open, in the returned text.
-        rule: how it was recognised: ``exact``, or rules such as ``case``, ``spacing``, ``typo``, ``shortened``, joined
-            by ``+``.
-        label: of the entity.
-        evidence: what shows that it is a replacement, see :mod:`allonym.restoration.evidence`; ``output`` and
-            ``sentence``: a plan made exactly this text or this sentence.
-    """
-
-    start: int
-    end: int
-    rule: str
-    label: str
-    evidence: str = field(default="", compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """A text with its originals restored.
-
-    Attributes:
-        text: hidden from ``repr``.
-        restored: number of replacements restored.
-        unknown: number of replacements that were left, or may have been, and of originals that are lost. Numbers and
-            ordinary words that nothing supports are not counted, since any text has them; a note says so.
-        notes: the reasons, without text of the document.
-        found: the restored mentions, in reading order.
-        residue: what is still there and is a replacement, or may be one, in reading order.
-        missing: number of replacements of the plan that the text does not use; that is no error.
-        documents: ids of the documents of the vault that the text comes from; if several have the same text, of all.
-        edits: what changed, with offsets in the text that was given, sorted and disjoint.
-    """
-
-    text: str = field(repr=False)
-    restored: int = 0
-    unknown: int = 0
-    notes: tuple[str, ...] = ()
-    found: tuple[Found, ...] = ()
-    residue: tuple[Residue, ...] = ()
-    missing: int = 0
-    documents: tuple[str, ...] = ()
-    edits: tuple[Edit, ...] = field(default=(), repr=False, compare=False)
 
 
 class Restorer:
@@ -177,7 +128,7 @@ class Restorer:
                 origin = find_origin(reader, text, "")
             return _restore_with_evidence(text, origin, self, destination)
         matches = _withhold_matches(text, self._find_matches(text), destination)
-        return _apply_matches(text, matches, notes=_note_ordinary_words(matches, self._index))
+        return apply_matches(text, matches, notes=note_ordinary_words(matches, self._index))
 
     def list_originals(self, text: str) -> dict[str, str]:
         """Return the replacements that are recognised in ``text`` with certainty, as they stand there, each with its
@@ -297,7 +248,7 @@ class Arriving:
         if not final and self._restorer._articles:
             article = _ARTICLE_LAST.search(text, max(position, until - 4), until)
             until = article.start() if article else until  # the next word may need the other article
-        part = _apply_matches(text[:until], (m for m in matches if m.is_sure), begin)
+        part = apply_matches(text[:until], (m for m in matches if m.is_sure), begin)
         self.restored += part.restored
         self.unknown += part.unknown
         start = max(0, until - _CONTEXT)
@@ -407,7 +358,7 @@ def _restore_with_evidence(
         mine = _drop_overlaps(restorer._mark_articles(restorer._make_scan(text).find_matches()), matches)
         evidence = Evidence(index.rows, {""} if matches else (), is_given=True)
         mine = evidence.judge_matches(text, mine, {})
-        notes += _note_ordinary_words(mine, index, expected)
+        notes += note_ordinary_words(mine, index, expected)
         mine, missing, more = reconcile_with_plan(mine, index, expected, is_shown=evidence.is_shown())
         notes += more
         lost = sum(is_irreversible(edit) for edits in origin.remaining for edit in edits)
@@ -421,11 +372,11 @@ def _restore_with_evidence(
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
         evidence = Evidence(rows, (plan.row for plan in origin.plans))
         mine = evidence.judge_matches(text, mine, scope_restorer.find_documents(mine))
-        notes += _note_ordinary_words(mine, scope_restorer._index)
+        notes += note_ordinary_words(mine, scope_restorer._index)
         matches = order_matches((*matches, *explain_uncertain(mine, rows)))
         knows_tags = knows_tags or scope_restorer.knows_tags
     matches = _withhold_matches(text, add_residue(text, matches, knows_tags=knows_tags), destination)
-    result = _apply_matches(text, matches, notes=notes)
+    result = apply_matches(text, matches, notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
     return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
 
@@ -452,62 +403,6 @@ def _drop_overlaps(matches: Iterable[Match], others: Sequence[Match]) -> list[Ma
         if i == len(others) or others[i].start >= m.end:
             out.append(m)
     return out
-
-
-def _apply_matches(text: str, matches: Iterable[Match], begin: int = 0, notes: Iterable[str] = ()) -> Restored:
-    """Put the originals of the sure matches into ``text`` from offset ``begin`` on, and return that part.
-
-    Args:
-        text: the text.
-        matches: in reading order; those that are sure are disjoint.
-        begin: where the part begins.
-        notes: to be put before the reasons of what is left.
-    """
-    pieces: list[str] = []
-    mentions: list[Found] = []
-    residue: list[Residue] = []
-    edits: list[Edit] = []
-    position, size = begin, 0
-    for m in matches:
-        if m.start < position or (not m.is_sure and not m.why):
-            continue
-        between, out = text[position : m.start], text[m.start : m.end]
-        if not m.is_sure or m.out is None:
-            start = size + len(between)
-            residue.append(Residue(start, start + len(out), m.label, m.why))
-        else:
-            out = m.out
-            if m.adapts_article and (article := _adapt_article(text, position, m.start, m.end, out)) is not None:
-                edits.append(article)
-                between = text[position : article.start] + article.replacement + text[article.end : m.start]
-            edits.append(Edit(m.start, m.end, out, m.label))
-            start = size + len(between)
-            if m.why:
-                residue.append(Residue(start, start + len(out), m.label, m.why))
-            if m.rule != "article":
-                mentions.append(Found(start, start + len(out), m.rule, m.label, m.evidence))
-        pieces += (between, out)
-        size += len(between) + len(out)
-        position = m.end
-    pieces.append(text[position:])
-    reasons = dict.fromkeys((*notes, *(rest.why for rest in residue)))
-    return Restored(
-        "".join(pieces),
-        len(mentions),
-        len(residue),
-        tuple(reasons),
-        tuple(mentions),
-        tuple(residue),
-        edits=tuple(edits),
-    )
-
-
-def _note_ordinary_words(matches: Iterable[Match], index: Index, planned: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return a note if matches of ordinary words were left that no plan confirms, or nothing."""
-    for m in matches:
-        if m.row >= 0 and not m.is_sure and not m.why and index.rows[m.row].text not in planned:
-            return (_ORDINARY,)
-    return ()
 
 
 def restore_stream(
@@ -582,18 +477,3 @@ def _list_vault_replacements(vault: Vault, scope: str) -> Sequence[Known]:
     if not entries and scope not in (names := [scope_info.name for scope_info in vault.info().scopes]):
         raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
     return entries
-
-
-def _adapt_article(text: str, low: int, start: int, end: int, out: str) -> Edit | None:
-    """Return the edit that adapts the English article before a mention to the original.
-
-    None where there is none, or it does not agree with the replacement.
-    """
-    place = find_article(text, start, low)
-    if place is None:
-        return None
-    a, b = place
-    adapted = fit_article(text[a:b], out)
-    if adapted is None or fit_article(text[a:b], text[start:end]) != text[a:b]:
-        return None
-    return Edit(a, b, adapted, "")

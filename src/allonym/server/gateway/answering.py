@@ -71,8 +71,8 @@ class _Choice:
         inner = next((value[kind] for kind in ("function", "custom") if isinstance(value.get(kind), dict)), value)
         for name, part in (("id", value.get("id")), ("name", inner.get("name"))):
             if isinstance(part, str) and part and part != call[name]:
-                own = ("function_call",) if index < 0 else ("tool_calls", index)
-                if any(place[: len(own)] == own for place in self._streams):
+                call_place = ("function_call",) if index < 0 else ("tool_calls", index)
+                if any(place[: len(call_place)] == call_place for place in self._streams):
                     raise Unanswered("the upstream named a tool after its arguments had begun")
                 call[name] += part
 
