@@ -118,6 +118,7 @@ def test_what_identifies_nobody_is_no_finding(text, mark, is_kept):
         ("Choose a doctor. The doctor helps.", [("doctor", "OCCUPATION", 0.9), ("doctor", "OCCUPATION", 0.9)], []),
         ("I am a doctor. A doctor helps.", [("doctor", "OCCUPATION", 0.9)] * 2, ["doctor", "doctor"]),
         ("as a bus driver he knew", [("bus driver", "OCCUPATION", 0.9)], ["bus driver"]),
+        ("Ada Page rang. We saw Page.", [("Ada Page", "PERSON", 0.9), ("Page", "FACILITY", 0.4)], ["Ada Page", "Page"]),
         ("I met Lake. A lake, a Lake, Lake!", [("Lake", "PERSON", 0.9), ("Lake", "PERSON", 0.2)], ["Lake", "Lake"]),
     ],
 )

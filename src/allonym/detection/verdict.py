@@ -138,7 +138,9 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
-    titled = {text[s.start : s.end] for s in findings if _is_titled(text, s)}
+    people = [s for s in findings if s.label == "PERSON"]
+    names = {text[s.start : s.end] for s in people if _is_titled(text, s)}
+    names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= _SURE}
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in findings:
@@ -147,7 +149,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
             selected.append(span)
             continue
         start, end = _adjust_borders(text, span, is_interview)
-        if start < end and (text[start:end] in titled or not _identifies_nobody(text, start, end, span)):
+        if start < end and (text[start:end] in names or not _identifies_nobody(text, start, end, span)):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
     is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
     return selected + _drop_ordinary_words(text, weighed, selected, is_careful)
