@@ -201,8 +201,12 @@ def _loop() -> bytes:
     return _pdf("x").replace(b"/Kids [5 0 R]", b"/Kids [2 0 R]")
 
 
+def test_a_text_in_a_legacy_encoding_is_read(program: Any) -> None:
+    answer = _read(program, "latin.txt", "Zoë came at noon.".encode("latin-1"))
+    assert answer.json()["documents"][0]["text"] == "Zoë came at noon."
+
+
 REFUSED = [
-    ("latin.txt", "Zoë".encode("latin-1"), 422, "UTF-8"),
     ("utf32.txt", "Ada".encode("utf-32"), 422, "UTF-32"),
     ("binary.txt", b"\x00\x01\x02\x03", 422, "not a text file"),
     ("rows.jsonl", b'{"text": "Ada"}\n{"text": \n', 422, "line 2"),

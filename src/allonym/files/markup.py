@@ -41,7 +41,7 @@ _TOKEN = re.compile(
     |<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
     |<!DOCTYPE[^>]*>
     |<\?(?P<pi>.*?)(?:\?>|>|\Z)
-    |<(?P<tag>/?[a-zA-Z][^\s/>]*)(?P<attributes>(?:"[^"]*"|'[^']*'|[^'">])*)>""",
+    |<(?P<tag>/?[a-zA-Z][^\s/>]*)(?P<attributes>(?:"[^"]*+"|'[^']*+'|[^'">]++)*+)>""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")

@@ -42,6 +42,9 @@ _SIGNS = ("dash", "hyphen", "slash", "stroke")
 _SPOKEN_TOKEN = re.compile(r"[A-Za-z]+|[0-9]")
 _DIGIT_WORD = re.compile(rf"(?i)\b(?:{'|'.join((*_SPOKEN, *_SIGNS))})\b")
 
+_JOINT = re.compile(r"(?<= )of(?= )")
+"""The word of "318 of 2022", which is no part of the code."""
+
 PlacedCharacters = tuple[int, int, str]
 """Start, end, and the letters and digits that stand there: capitals, ASCII digits."""
 
@@ -97,7 +100,10 @@ class Code:
 def read_code(text: str, *, spoken: bool = True) -> Code:
     """Read the letters and digits of a text. With ``spoken``, words for digits count where no other words stand."""
     slots = tuple(_read_spoken_characters(text)) if spoken and _DIGIT_WORD.search(text) else ()
-    return Code(text, slots or tuple(_read_written_characters(text)))
+    if not slots:
+        joints = {i for match in _JOINT.finditer(text) for i in range(*match.span())}
+        slots = tuple(slot for slot in _read_written_characters(text) if slot[0] not in joints)
+    return Code(text, slots)
 
 
 def _read_written_characters(text: str) -> Iterator[PlacedCharacters]:

@@ -88,7 +88,9 @@ def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
 
     real = editor.rewrite_content_stream
     monkeypatch.setattr(
-        editor, "rewrite_content_stream", lambda source, gone, inserts, fate: real(source, {}, {}, fate)
+        editor,
+        "rewrite_content_stream",
+        lambda source, changed, gone, moves, inserts, pictures: real(source, {}, (), {}, {}, pictures),
     )
     (tmp_path / "a.pdf").write_bytes(made.letter_page())
     with pytest.raises(RefusedContent, match=r"still contains 4 of 4 covered texts \(page 1") as failed:
