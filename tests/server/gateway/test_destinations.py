@@ -222,6 +222,23 @@ def test_what_a_page_says_in_a_kept_conversation_is_told_apart(gateway_with, ups
         assert got.json()["output"][0]["content"][0]["text"] == "Ada Brook, <PERSON 1>"
 
 
+def test_an_original_is_no_key_of_arguments(gateway, upstream):
+    asked, iban = user("Pay to the account DE89370400440532013000."), "DE89370400440532013000"
+    upstream.behaviour = lambda handler, body: handler.send(completion(body, content=last_text(body)))
+    assert iban in post(gateway, chat(asked)).text
+    tag = re.search("<[^>]+>", upstream.body["messages"][-1]["content"])[0]
+    pay = call("pay", {tag: "100", "to": tag})
+    upstream.behaviour = lambda handler, body: handler.send(completion(body, tool_calls=[pay]))
+    got = post(gateway, chat(asked))
+    assert iban not in got.text and got.headers["x-allonym-placeholders"] == "restored=0, unknown=0, withheld=1"
+    sent = pay["function"]["arguments"]
+    for arguments in (sent, sent.replace(tag, iban)):  # as it was withheld, and as an internal tool gets it
+        history = {"role": "assistant", "tool_calls": [call("pay", json.loads(arguments))]}
+        assert post(gateway, chat(asked, history, user("And?"))).status_code == 200
+        assert iban not in json.dumps(upstream.body)
+        assert tag in json.loads(upstream.body["messages"][2]["tool_calls"][0]["function"]["arguments"])
+
+
 def test_what_one_conversation_withheld_no_other_learns(client, upstream):
     upstream.behaviour = lambda handler, body: handler.send(completion(body, tool_calls=[CALLED]))
     client.chat.completions.create(**chat(user(ASKED)))

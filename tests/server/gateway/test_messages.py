@@ -132,6 +132,17 @@ def test_arguments_that_come_otherwise_than_announced_keep_their_placeholders(st
     assert got.status_code == 200 and "<EMAIL 1>" in got.text and "ada.brook" not in got.text
 
 
+def test_an_original_is_no_key_of_an_input(gateway, upstream):
+    iban = "DE89370400440532013000"
+    use = {**USE, "input": {"to": {iban: 5, "note": '{"x": "Ada Brook"}'}}}
+    history = [{"role": "assistant", "content": [use]}, {"role": "user", "content": f"Did {iban} get it?"}]
+    upstream.behaviour = lambda handler, body: handler.send(message({"type": "text", "text": "ok"}))
+    assert post(gateway, request(*history), "messages").status_code == 200
+    assert iban not in json.dumps(upstream.body) and "Ada" not in json.dumps(upstream.body)
+    sent = upstream.body["messages"][-2]["content"][0]["input"]["to"]
+    assert [key[0] for key in sent] == ["<", "n"] and len(sent) == 2
+
+
 def test_structured_output_and_counted_tokens(gateway, upstream):
     upstream.behaviour = lambda handler, body: handler.send(message({"type": "text", "text": '{"name": "<PERSON 1>"}'}))
     form = {"format": {"type": "json_schema", "schema": {"type": "object", "description": "of Ada Brook"}}}

@@ -57,6 +57,7 @@ class Protected:
         labels: how many mentions of each label were replaced.
         tag: one of its tags, as an example; empty where there is none.
         destination: of the answer: addresses that were in the request, and what looks like its replacements there.
+        replacements: by their originals.
         unread: characters of passages in which names were not looked for, by language.
     """
 
@@ -64,6 +65,7 @@ class Protected:
     labels: Mapping[str, int]
     tag: str = field(default="", repr=False)
     destination: Destination = field(default_factory=Destination)
+    replacements: Mapping[str, str] = field(default_factory=dict, repr=False)
     unread: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -114,7 +116,8 @@ class Protector:
             document.text[start:end] for start, end in subtract_intervals((0, len(document.text)), covered)
         )
         destination = Destination(list_whole_addresses(result.text), frozenset(restorer.list_originals(output)))
-        return Protected(restorer, labels, tag, destination, unread)
+        replacements = {e.original: e.replacement or "removed" for e in result.plan.edits if e.original and e.label}
+        return Protected(restorer, labels, tag, destination, replacements, unread)
 
     def _merge_passages_and_find_spans(
         self, passages: Sequence[Passage], policy: Policy, scope: str
@@ -361,7 +364,7 @@ class Preparer:
         if size > most:
             raise Refusal(f"has {size:,} characters of text; {most:,} are allowed", "request", "too_large", 413)
         protected = self._protector.protect_passages_in_place(text.passages, policy, scope)
-        text.write_back_json_texts()
+        text.write_back_json_texts(protected.replacements)
         if self._settings.explain and protected.tag and endpoint.explain is not None:
             endpoint.explain(body, NOTE.format(tag=protected.tag))
         return protected

@@ -123,6 +123,7 @@ class JsonSource:
     def __init__(self, text: str, set_text: TextSetter, *, keep_keys: bool) -> None:
         self._text, self._set_text, self._keep_keys = text, set_text, keep_keys
         self._changes: dict[tuple[int, int], str] = {}
+        self._kept_keys: list[tuple[str, tuple[int, int]]] = []
 
     def iterate_pieces(self) -> Iterator[Piece]:
         """Yield keys and values, as lines ``key: value``."""
@@ -133,12 +134,14 @@ class JsonSource:
             is_key = is_string and _COLON.match(self._text, match.end()) is not None
             after = ": " if is_key else "\n"
             if is_key and self._keep_keys and NAME.fullmatch(value):
+                self._kept_keys.append((value, match.span()))
                 yield Piece(value, None, after)
             elif value:
                 yield Piece(value, partial(self._changes.__setitem__, match.span()), after)
 
-    def write_back(self) -> None:
-        """Put the text with its changes into its place."""
+    def write_back(self, replacements: Mapping[str, str]) -> None:
+        """Put the text with its changes into its place; a kept key that is an original is replaced, too."""
+        self._changes.update((span, replacements[key]) for key, span in self._kept_keys if key in replacements)
         parts: list[str] = []
         position = 0
         for (start, end), text in sorted(self._changes.items()):
@@ -181,6 +184,7 @@ class RequestText:
         self.stateful = False
         self._secret = secret
         self._json: list[JsonSource] = []
+        self._keys: list[tuple[dict[str, Any], str]] = []
 
     def add_text_passage(self, text: str, set_text: TextSetter, *, is_person: bool = False) -> None:
         """Add a passage of one piece."""
@@ -195,10 +199,23 @@ class RequestText:
             self.passages.append(pieces)
             self._json.append(source)
 
-    def write_back_json_texts(self) -> None:
-        """Write the JSON texts back together, after all pieces are in their places."""
+    def note_key(self, holder: dict[str, Any], key: str) -> None:
+        """Note a key of free JSON, which is kept because it looks like the name of a field."""
+        self._keys.append((holder, key))
+
+    def write_back_json_texts(self, replacements: Mapping[str, str]) -> None:
+        """Write the JSON texts back together, after all pieces are in their places.
+
+        Args:
+            replacements: by their originals. Where a whole key is an original, it is replaced.
+        """
         for source in self._json:
-            source.write_back()
+            source.write_back(replacements)
+        for holder, key in self._keys:
+            if key in replacements and key in holder:
+                members = [(replacements[key] if name == key else name, value) for name, value in holder.items()]
+                holder.clear()
+                holder.update(members)
 
     def digest_identifier(self, value: str) -> str:
         """Return a keyed digest that stands for an identifier, the same in every request."""
@@ -259,9 +276,10 @@ class Field:
         """Yield the items of a list, or the members of an object, whose keys must be names of fields."""
         if isinstance(self.value, list):
             yield from self.list_items()
-        for name in self.value if isinstance(self.value, dict) else ():
+        for name in list(self.value) if isinstance(self.value, dict) else ():
             if not NAME.fullmatch(name):
                 raise self.make_refusal("has a key that is no name of a field", "not_protected")
+            self.request.note_key(self.value, name)
             yield self.get_member(name)
 
     def check_string_pattern(self, pattern: re.Pattern[str], description: str) -> None:

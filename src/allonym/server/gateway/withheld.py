@@ -115,9 +115,9 @@ def _iterate_strings(value: Any) -> Iterator[str]:
 
 
 def read_strings(value: Any) -> str:
-    """Return all strings of some JSON as lines, also those of JSON within a string, but for ids and names."""
+    """Return all strings and keys of some JSON as lines, also of JSON within a string, but for ids and names."""
     if isinstance(value, str):
         return read_strings(json.loads(value)) if is_json_container(value) else value
     if isinstance(value, dict):
-        return "\n".join(read_strings(item) for name, item in value.items() if name not in _NAMES)
+        return "\n".join(f"{name}\n{read_strings(item)}" for name, item in value.items() if name not in _NAMES)
     return "\n".join(map(read_strings, value)) if isinstance(value, list) else ""
