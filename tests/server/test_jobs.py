@@ -155,6 +155,16 @@ def test_several_files_of_all_formats_and_one_that_is_refused(annotator, site):
     assert not list(site.folder.parent.rglob("rows*.csv"))
 
 
+@pytest.mark.parametrize("others", [(), (("b.txt", b"x"),)])
+def test_a_mail_of_outlook_comes_back_as_a_mail(annotator, others):
+    pytest.importorskip("oxmsg")
+    from tests.files.test_msg import make_msg
+
+    job = ended(annotator, send(annotator, "anonymize", ("a.msg", make_msg()), *others, options={"policy": RULES}))
+    assert job["state"] == "done", job
+    assert b"fennside" not in made(annotator, job, "a-safe.msg.eml").content
+
+
 def test_a_file_that_cannot_be_treated_fails_with_its_reason(annotator, site):
     job = ended(annotator, send(annotator, "anonymize", (f"{MARKER}.docx", b"no zip"), options={"policy": RULES}))
     assert (job["state"], job["error"]) == ("failed", f"{MARKER}.docx: not an office file (BadZipFile)")

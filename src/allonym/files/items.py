@@ -51,7 +51,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
             raise UsageError(f"source and target are both {path}; the source is never changed")
         kind, packed = format_of(path.name, format)
         if out is not None and out.is_dir():
-            out = _change_suffix(out / path.name, kind)
+            out = append_written_suffix(out / path.name, kind)
         elif out is not None and kind.written_as and out.suffix.lower() == path.suffix.lower():
             raise UsageError(f"a .{kind.name} file is written as .{kind.written_as}; name such a TARGET")
         return [Item(path.name, path, out, kind, packed, _has_gzip_suffix(out), path.stat().st_size)], False
@@ -73,7 +73,7 @@ def list_items(source: str | Path, target: str | Path, format: str | None) -> tu
                 if not file.is_file():
                     raise DataError("a broken link" if file.is_symlink() else "not a plain file")
                 kind, packed = format_of(file.name, format)
-                written = _change_suffix(out / rel, kind)
+                written = append_written_suffix(out / rel, kind)
                 items.append(Item(rel.as_posix(), file, written, kind, packed, packed, file.stat().st_size))
             except DataError as error:
                 items.append(Item(rel.as_posix(), file, out / rel, None, refused=str(error)))
@@ -85,7 +85,7 @@ def list_sources(source: str | Path, format: str | None) -> tuple[list[Item], bo
     return list_items(source, _NOWHERE if Path(source).is_dir() else "-", format)
 
 
-def _change_suffix(target: Path, kind: Format) -> Path:
+def append_written_suffix(target: Path, kind: Format) -> Path:
     """Return a target with the suffix of what the format writes; the old one stays in front of it."""
     return target.with_name(f"{target.name}.{kind.written_as}") if kind.written_as else target
 

@@ -24,7 +24,10 @@ from allonym.policy import Policy
 from allonym.server.wire import texts as wire
 from allonym.server.wire.base import Place
 
-FORMATS = ("txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt")
+FORMATS = (
+    "txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt", "pptx", "odt",
+    "ods", "odp", "rtf", "epub", "ics", "vcf", "xml", "yaml", "ipynb",
+)  # fmt: skip
 """The formats that are read. All but ``pdf`` are written too."""
 
 MOST_DOCUMENTS = 10_000

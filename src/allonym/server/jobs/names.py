@@ -29,6 +29,15 @@ _MEDIA_TYPES = {
     ".zip": "application/zip",
     ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    ".odt": "application/vnd.oasis.opendocument.text",
+    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+    ".odp": "application/vnd.oasis.opendocument.presentation",
+    ".rtf": "application/rtf",
+    ".epub": "application/epub+zip",
+    ".ics": "text/calendar",
+    ".vcf": "text/vcard",
+    ".xml": "application/xml",
     ".parquet": "application/vnd.apache.parquet",
 }
 _FORBIDDEN = frozenset('<>:"/\\|?*%')

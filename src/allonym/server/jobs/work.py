@@ -13,7 +13,8 @@ from pathlib import Path
 
 from allonym import __version__
 from allonym.errors import DataError
-from allonym.files import anonymize_path
+from allonym.files import anonymize_path, format_of
+from allonym.files.items import append_written_suffix
 from allonym.files.journal import journal_path
 from allonym.files.state import State
 from allonym.plan import Plan
@@ -31,7 +32,7 @@ def anonymize(task: Task) -> Outcome:
     source = task.get_input_file_or_folder("files")
     assert source is not None
     several = source.is_dir()
-    target = out / (source.name if not several else "files")
+    target = out / "files" if several else _get_written_path(out / source.name)
     report_path, plans, quarantine = out / "report.json", out / "plans.jsonl", out / "quarantine.jsonl"
     state = State(task.folder.state)
     if state.load_value("version") != __version__:  # nothing continues what another version wrote
@@ -62,7 +63,9 @@ def anonymize(task: Task) -> Outcome:
     ]
     if several and not report["files"]:
         raise DataError(f"no file could be treated: {refused[0]['name']}: {refused[0]['reason']}")
-    results = list(_describe_results(task, (target / name for name in shown) if several else (target,), "safe"))
+    results = list(
+        _describe_results(task, (_get_written_path(target / name) for name in shown) if several else (target,), "safe")
+    )
     for path in (plans, quarantine):
         if path.exists():
             write_private_lines(out / "named" / path.name, _replace_names_in_json_lines(path, shown))
@@ -140,12 +143,19 @@ def evaluate(task: Task) -> Outcome:
     return {name: numbers[name] for name in ("texts", "headlines", "skipped")}, files
 
 
+def _get_written_path(target: Path) -> Path:
+    """Return where the result of a file of this stored name is written: with another suffix for some formats."""
+    return append_written_suffix(target, format_of(target.name)[0])
+
+
 def _describe_results(task: Task, paths: Iterable[Path], addition: str) -> Iterator[dict[str, str]]:
     """Yield the results that are the existing paths, under the user's own names with an addition such as ``safe``."""
     shown, used = task.map_stored_to_shown_names(), set[str]()
     for path in paths:
         if path.exists():
-            name = names.append_to_stem(shown[path.name], addition)
+            is_other = path.name not in shown  # a mail of Outlook becomes one with another suffix
+            name = names.append_to_stem(shown[path.stem if is_other else path.name], addition)
+            name += path.suffix if is_other else ""
             yield task.describe_result(names.reserve_unique_name(name, used), path)
 
 

@@ -5,7 +5,7 @@ import { download } from "../ui.js";
 import { may } from "../session.js";
 import { keyOf, mayGo, spansOf } from "./workspace.js";
 
-export const ACCEPTED = ".txt,.md,.docx,.pdf,.jsonl,.json,.csv,.xlsx";
+export const ACCEPTED = ".txt,.md,.docx,.pdf,.jsonl,.json,.csv,.xlsx,.pptx,.odt,.ods,.odp,.rtf,.html,.eml,.ics,.vcf,.xml";
 
 /** The name without its ending. */
 export function stem(name) {
