@@ -189,13 +189,44 @@ def test_a_folder_is_refused_before_anything_is_written(run, study, tmp_path):
     plan.write_text("{}")
     one = run("restore", str(safe), "-o", str(back), "--plans", str(plan))
     assert one.code == 2 and "not for a folder" in one.err
-    (safe / "page.pdf").write_bytes(b"%PDF-1.7")
-    (safe / "deep" / "x.bin").write_text("?")
-    other = run("restore", str(safe), "-o", str(back), *vault)
-    assert other.code == 2 and "deep/x.bin, page.pdf" in other.err
     assert not back.exists()
     into = run("restore", str(safe / "a.txt"), "-o", str(safe), *vault)
     assert into.code == 2 and "is a folder" in into.err
+
+
+def test_a_folder_comes_back_but_for_what_has_no_text(run, study, tmp_path):
+    safe, back = tmp_path / "safe", tmp_path / "back"
+    (safe / "page.pdf").write_bytes(b"%PDF-1.7")
+    (safe / "deep" / "x.bin").write_text("?")
+    done = run("restore", str(safe), "-o", str(back), "--vault", study, "--scope", "study")
+    assert done.code == 1 and "skipped: deep/x.bin, page.pdf: no text" in done.err
+    assert done.err.splitlines()[-1] == "error: 2 files, 2 replacements restored, 0 not, 2 files skipped"
+    assert (back / "a.txt").read_bytes() == b"Dear Ada Brook,\r\npage 45" and not (back / "page.pdf").exists()
+
+
+@pytest.mark.parametrize("codec", ["latin-1", "utf-16"])
+def test_a_file_keeps_its_encoding(run, study, tmp_path, codec):
+    safe, back = tmp_path / "café.txt", tmp_path / "back.txt"
+    safe.write_bytes("Das Café gefällt [PERSON_1].\r\n".encode(codec))
+    vault = ("--vault", study, "--scope", "study")
+    done = run("restore", str(safe), "-o", str(back), *vault)
+    assert (done.code, done.err) == (0, "")
+    assert back.read_bytes() == "Das Café gefällt Ada Brook.\r\n".encode(codec)
+    assert run("restore", str(safe), *vault).out == "Das Café gefällt Ada Brook.\r\n"
+
+
+@pytest.mark.parametrize("suffix", ["txt", "csv"])
+def test_letters_that_come_back_into_ascii_are_noted(run, tmp_path, monkeypatch, suffix):
+    from allonym.vault import Vault
+
+    monkeypatch.setenv("ALLONYM_VAULT_KEY", KEY)
+    where, safe, back = (tmp_path / name for name in ("v.vault", f"a.{suffix}", f"b.{suffix}"))
+    with Vault.create(str(where), KEY) as vault, vault.book("") as book:
+        book.remember("[PERSON_1]", "José Ibarra", "PERSON", "tag@1", "josé ibarra")
+    safe.write_bytes(b"name,town\n[PERSON_1],Leeds\n")
+    done = run("restore", str(safe), "-o", str(back), "--vault", str(where))
+    assert done.code == 0 and "is written as UTF-8" in done.err
+    assert back.read_bytes().decode() == "name,town\nJosé Ibarra,Leeds\n"
 
 
 def test_a_table_comes_back_by_its_field(run, study, tmp_path):

@@ -70,7 +70,7 @@ def test_a_folder_of_all_formats_comes_back_from_the_vault(tmp_path: Path, prese
     write_folder(source)
     with Vault.create(tmp_path / "v.vault", SECRET) as vault:
         anonymize_path(source, safe, make_policy(preset), vault=vault, scope="s")
-        files = list_files_to_restore(safe, back)
+        files, _ = list_files_to_restore(safe, back)
         progress: list[tuple[int, int]] = []
         report = restore_files(files, vault=vault, scope="s", actor="ada", advance=lambda *at: progress.append(at))
         (entry,) = (e for e in vault.audit() if e.action == "restore")
@@ -91,7 +91,7 @@ def test_a_file_of_plans_brings_each_record_back(tmp_path: Path) -> None:
     source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))
     source.write_bytes(TEXTS["a.csv"].encode())
     anonymize_path(source, safe, make_policy("reversible"), fields=["name", "note"], plans=plans, originals=True)
-    files = list_files_to_restore(safe, back)
+    files, _ = list_files_to_restore(safe, back)
     report = restore_files(files, plans=read_plans(plans), fields=["name", "note"])
     assert back.read_bytes() == source.read_bytes() and report.unknown == 0
     back.unlink()
@@ -107,18 +107,21 @@ def test_a_rewritten_table_comes_back_where_it_can(tmp_path: Path) -> None:
         safe.write_bytes(
             safe.read_bytes().replace(b"left", b"has, they say, left".replace(b",", b"")) + b"<PERSON 9>,x\n"
         )
-        report = restore_files(list_files_to_restore(safe, back), vault=vault)
+        report = restore_files(list_files_to_restore(safe, back)[0], vault=vault)
     assert back.read_bytes() == b"name,note\nAda Brook,has they say left Leeds\n<PERSON 9>,x\n"
     assert report.unknown == 1
 
 
-def test_pictures_and_unknown_files_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+def test_pictures_and_unknown_files_are_skipped(tmp_path: Path) -> None:
     folder = tmp_path / "safe"
     folder.mkdir()
-    for name in ("a.csv", "b.pdf", "c.png", "d.bin"):
+    for name in ("b.pdf", "c.png", "d.bin"):
         (folder / name).write_bytes(b"x\n")
-    with pytest.raises(UsageError, match=r"also has: b\.pdf, c\.png, d\.bin"):
+    with pytest.raises(UsageError, match=r"has only: b\.pdf, c\.png, d\.bin"):
         list_files_to_restore(folder, tmp_path / "back")
+    (folder / "a.csv").write_bytes(b"x\n")
+    files, skipped = list_files_to_restore(folder, tmp_path / "back")
+    assert files == [(folder / "a.csv", tmp_path / "back" / "a.csv")] and skipped == ["b.pdf", "c.png", "d.bin"]
     assert is_plain_text_name("answer") and is_plain_text_name("a.md")
     assert not is_plain_text_name("a.csv") and not is_plain_text_name("answer", "csv")
 

@@ -23,7 +23,7 @@ from allonym.cli.options import (
     read_key,
 )
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import decode_text, print_note, print_stdin_note, read_stdin, show_stage_bar, write_output
+from allonym.cli.terminal import print_note, print_stdin_note, read_stdin, show_stage_bar, write_output
 from allonym.errors import DataError, UsageError
 from allonym.settings import REQUIRED, declare_setting
 
@@ -51,11 +51,12 @@ def restore(
 ) -> None:
     """Restore the originals of a text, with the vault that keeps them, the plan of its edits, or the encryption key.
 
-    The text may have been rewritten since. Files of all formats but PDF and pictures are written in their own format;
-    name the same fields as when they were anonymised. All files of a FOLDER are restored, under the same names in the
-    folder --output; this needs a vault or a key. Without --actor, the audit log names your login. The exit code is 1 if
-    a replacement is left, or a word that may well be one, else 0. Numbers and ordinary words that are left, since any
-    text has them, are only noted. A text need not use all replacements of its document.
+    The text may have been rewritten since. Files of all formats but PDF and pictures are written in their own format
+    and encoding; name the same fields as when they were anonymised. All files of a FOLDER are restored, under the
+    same names in the folder --output; this needs a vault or a key. Without --actor, the audit log names your login.
+    The exit code is 1 if a replacement is left, or a word that may well be one, or if a file of a folder was skipped,
+    else 0. Numbers and ordinary words that are left, since any text has them, are only noted. A text need not use all
+    replacements of its document.
 
     \b
     Examples:
@@ -66,9 +67,11 @@ def restore(
       allonym restore safe.xlsx -o again.xlsx --plans plans.jsonl
       my-model < safe.txt | allonym restore - --stream --plans plan.json
     """
+    from allonym.files.encoding import decode_file
     from allonym.files.restoring import (
         is_plain_text_name,
         list_files_to_restore,
+        note_new_encoding,
         read_plans,
         read_single_plan,
         restore_files,
@@ -94,12 +97,15 @@ def restore(
             raise UsageError("--plans is for one file, not for a folder")
         if output is None:
             raise UsageError(f"{source} is {kind}: -o {'FOLDER' if is_folder else 'FILE'} is required")
-        files = list_files_to_restore(source, output, format=texts.format, overwrite=overwrite)
+        files, skipped = list_files_to_restore(source, output, format=texts.format, overwrite=overwrite)
         keys |= {"fields": texts.field, "format": texts.format, "plans": [] if plans is None else read_plans(plans)}
         with vault.open_vault() or nullcontext() as keeper, show_stage_bar("restoring", enabled=True) as advance:
             summary = restore_files(files, vault=keeper, advance=advance, **keys)
         message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
-        _report_unrestored(summary.notes, summary.unknown, message)
+        if skipped:
+            print_note(f"{', '.join(skipped)}: no text can be put back into a file of this format", label="skipped:")
+            message += f", {len(skipped)} files skipped"
+        _report_unrestored(summary.notes, summary.unknown + len(skipped), message)
         print_note(message, label="restored:")
         return
     if output is not None and output.is_dir():
@@ -111,9 +117,15 @@ def restore(
         if stream:
             _write_pieces(restore_stream(_read_text_stream(source), vault=keeper, **keys), output)
             return
-        text = decode_text(read_stdin() if source == "-" else Path(source).read_bytes(), source)
+        data = read_stdin() if source == "-" else Path(source).read_bytes()
+        text, encoding = decode_file(data)
         result = restore_text(text, vault=keeper, document=document or "", **keys)
-    _write_pieces([result.text], output)
+    if output is None:
+        write_output(result.text)
+    else:
+        output.write_bytes(restored := encoding.encode_file(result.text))
+        if note := note_new_encoding(data, restored):
+            print_note(note)
     if explain:
         _list_mentions(result)
     _report_unrestored(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")

@@ -29,6 +29,7 @@ DRAWN = ("pdf", "png", "jpg")
 """Formats in which originals are blacked out, so that none can be put back."""
 
 _NO_PLAN = "no plan made exactly the text of some records"
+_NEW_ENCODING = "a file was plain ASCII, which does not tell its encoding; with its originals it is written as UTF-8"
 
 
 class RestoredFiles(Serialisable):
@@ -50,25 +51,28 @@ class RestoredFiles(Serialisable):
 
 def list_files_to_restore(
     source: str | Path, target: str | Path, *, format: str | None = None, overwrite: bool = False
-) -> list[tuple[Path, Path]]:
+) -> tuple[list[tuple[Path, Path]], list[str]]:
     """Return the file, or the files of a folder, with their targets, after all checks that are possible before writing.
 
+    The names of a folder's files into which no original can be put back come second.
+
     Raises:
-        UsageError: a target exists, there are no files, or no original can be put back into a file of a format.
+        UsageError: a target exists, or there is no file into which an original can be put back.
     """
     items = list_items(source, target, format)[0]
     if not items:
         raise UsageError(f"there are no files in {source}")
-    others = [i.name for i in items if i.refused or i.format is None or i.format.name in DRAWN]
-    if others:
+    skipped = [i.name for i in items if i.refused or i.format is None or i.format.name in DRAWN]
+    if len(skipped) == len(items):
         raise UsageError(
             f"restore reads all formats but {', '.join(DRAWN)}, which have no text to put back; "
-            f"{source} also has: {', '.join(others)}"
+            f"{source} has only: {', '.join(skipped)}"
         )
+    items = [i for i in items if i.name not in skipped]
     check_outputs_distinct(items, ())
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
     check_targets_free([target for _, target in files], (), overwrite)
-    return files
+    return files, skipped
 
 
 def restore_files(
@@ -135,6 +139,8 @@ def restore_files(
                 write_file(target, encoding.encode_file(text))
             else:
                 rewrite_path(source, target, restore_parts, fields=fields, format=format, overwrite=True, verify=False)
+            if note := note_new_encoding(source.read_bytes(), target.read_bytes()):
+                notes[note] = None
             counts["files"] += 1
             if advance is not None:
                 advance(counts["files"], len(files))
@@ -142,6 +148,11 @@ def restore_files(
         if vault is not None:
             vault.record("restore", scope=scope, actor=actor, counts=counts)
     return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
+
+
+def note_new_encoding(before: bytes, after: bytes) -> str:
+    """Return a note if letters beyond ASCII were put back into a file of ASCII alone, else nothing."""
+    return _NEW_ENCODING if before.isascii() and not after.isascii() else ""
 
 
 def is_plain_text_name(name: str, format: str | None = None) -> bool:
