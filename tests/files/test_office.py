@@ -9,6 +9,7 @@ import pytest
 from tests.rows import check_each_row
 
 from allonym.errors import DataError, RefusedContent
+from allonym.files.verify import find_leftovers_in_file
 from allonym.policy import Policy, TermList
 
 MAIL = "[EMAIL_ADDRESS_1]"
@@ -232,6 +233,53 @@ def test_xlsx_formulas_formats_and_kept_columns_stay(run):
     # A text in a formula that is a value of a cell is replaced like the cell; nothing else changes.
     formulas[2] = '=COUNTIF(A:A,"[PERSON_1]")'
     assert all(row[4:] == formulas for row in rows[1:])
+
+
+def test_xlsx_names_in_texts_of_formulas_and_in_lists_to_choose_from_are_covered(run):
+    import openpyxl
+    from openpyxl.worksheet.datavalidation import DataValidation
+
+    tag = "[PERSON_1]"
+    formulas = {
+        '="Paid to "&B2&" and Priya Raman"': f'="Paid to "&B2&" and {tag}"',
+        '=CONCATENATE("Tel. ","Priya Raman")': f'=CONCATENATE("Tel. ","{tag}")',
+        '=TEXT(A2,"DDDD, MMMM ""Uhr""")&"see ""Priya Raman"" again"': (
+            f'=TEXT(A2,"DDDD, MMMM ""Uhr""")&"see ""{tag}"" again"'
+        ),
+        **{
+            formula: formula
+            for formula in (
+                '=TEXT(A2,"MMMM YYYY")',
+                '=COUNTIF(B:B,">5")+COUNTIF(B:B,"Not Started")',
+                '=IF(B2>5,"Large Order","In Progress")',
+                '=INDIRECT("Sheet!A1")',
+            )
+        },
+    }
+    lists = {
+        '"Gareth Price,Priya Raman,Nkechi Bright"': 3,
+        '"Gareth,Priya,Nkechi"': 3,
+        '"Open,Closed,In Progress"': 0,
+        '"Yes,No,Not Applicable"': 0,
+    }
+
+    def fill(book):
+        for row, formula in enumerate(formulas, 1):
+            book.active[f"E{row}"] = formula
+        for row, items in enumerate(lists, 1):
+            validation = DataValidation(type="list", formula1=items)
+            book.active.add_data_validation(validation)
+            validation.add(f"F{row}")
+
+    data = xlsx_bytes(fill)
+    out = run("a.xlsx", data, Policy.load("default"))[0]
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    assert [cell.value for cell in sheet["E"]] == [*formulas.values()]
+    written = [validation.formula1 for validation in sheet.data_validations.dataValidation]
+    assert [text.count("[PERSON_") for text in written] == [*lists.values()]
+    assert all(new.count(",") == 2 and (n or new == old) for (old, n), new in zip(lists.items(), written, strict=True))
+    leftovers = find_leftovers_in_file(data, "xlsx", ['see "Priya Raman" again', "Nkechi Bright"], "")
+    assert [leftover.index for leftover in leftovers] == [0, 1]
 
 
 def test_xlsx_results_of_formulas_do_not_repeat_short_numbers(run):

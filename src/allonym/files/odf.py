@@ -20,7 +20,7 @@ from allonym.files.office import Package, Part, TextSlot, get_local_name, is_com
 from allonym.files.officeparts import list_author_slots
 from allonym.files.pictures import make_grey_png, strip_picture_metadata
 from allonym.files.record import Format
-from allonym.files.sheets import CellPlace, decide_grid, list_formula_literals, make_sheet_name
+from allonym.files.sheets import CellPlace, decide_grid, find_literal_roles, make_sheet_name
 
 MANIFEST = "META-INF/manifest.xml"
 _TASKS = {
@@ -283,15 +283,17 @@ def _is_styling(node: Any, attribute: str) -> bool:
 
 def _list_literal_slots(part: Part, node: Any, attribute: str) -> Iterator[TextSlot]:
     source = str(node.get(attribute))
-    literals = list(list_formula_literals(source))
-    texts = [source[a:b] for a, b in literals]
+    literals = find_literal_roles(source)
+    texts = [source[a:b].replace('""', '"') for a, b, _ in literals]
 
     def put_text(index: int, text: str) -> None:
-        texts[index] = text.replace('"', '""')
-        node.set(attribute, splice_text(source, ((a, b, new) for (a, b), new in zip(literals, texts, strict=True))))
+        texts[index] = text
+        quoted = (text.replace('"', '""') for text in texts)
+        changes = ((a, b, new) for (a, b, _), new in zip(literals, quoted, strict=True))
+        node.set(attribute, splice_text(source, changes))
 
-    for index, text in enumerate(texts):
-        yield part.make_slot(text, partial(put_text, index), role=TECHNICAL)
+    for index, (*_, role) in enumerate(literals):
+        yield part.make_slot(texts[index], partial(put_text, index), role=role)
 
 
 def _rename_sheet(table: Any, attribute: str, tables: list[Any], sheets: dict[str, str], new: str) -> None:

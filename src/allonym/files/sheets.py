@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from allonym.document import KEPT, PROSE
+from allonym.document import KEPT, PROSE, TECHNICAL
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
 from allonym.files.office import Package, Part, get_local_name
 from allonym.policy import Policy
@@ -22,6 +22,9 @@ LEAST_IDENTIFIER = 4
 LONGEST_SHEET_NAME = 31
 FORMULAS = frozenset(("f", "formula", "formula1", "formula2", "definedName"))
 _LITERAL = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
+_CALL = re.compile(r"""([\w.]*)\(|\)|'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+_FORMATTING = frozenset("TEXT CELL DATEDIF INDIRECT ADDRESS GETPIVOTDATA".split())
+"""Functions whose texts are formats, codes and references."""
 
 ShowDate = Callable[[Any, str], "str | None"]
 """From a cell and its number to the date that the cell shows, or None."""
@@ -122,11 +125,51 @@ def choose_shared_place(places: Sequence[CellPlace]) -> CellPlace:
     return min(places, key=lambda place: 1 if place.role == PROSE else 2 if place.role == KEPT else 0)
 
 
-def list_formula_literals(formula: str) -> Iterator[tuple[int, int]]:
+def _list_formula_literals(formula: str) -> Iterator[tuple[int, int]]:
     """Yield the half-open offsets of the texts in quotation marks of a formula."""
     for match in _LITERAL.finditer(formula):
         if match[1]:
             yield match.span(1)
+
+
+def find_item_roles(formula: str, policy: Policy) -> list[tuple[int, int, str]]:
+    """Return the offsets and the role of each item of a list to choose from, one text with commas; looked at as cells.
+
+    Where that does not decide, an item of several words is read as a text of a formula is.
+    """
+    start = formula.index('"') + 1
+    matches = re.finditer(r'[^,\s"](?:[^,"]*[^,\s"])?', formula[start:])
+    items = [(start + match.start(), start + match.end()) for match in matches]
+    (column,) = decide_columns([("", "", [formula[a:b] for a, b in items])], policy)
+    if column.role not in (PROSE, KEPT):
+        return [(a, b, column.role) for a, b in items]
+    return [(a, b, PROSE if column.role == PROSE and _is_worded(formula[a:b]) else TECHNICAL) for a, b in items]
+
+
+def find_literal_roles(formula: str) -> list[tuple[int, int, str]]:
+    """Return the offsets and the role of each text in quotation marks of a formula.
+
+    A text of several words is prose, if one has a capital and small letters, as names do. Formats, references, criteria
+    and single words are technical.
+    """
+    functions: list[str] = []
+    inside: dict[int, str] = {}
+    for match in _CALL.finditer(formula):
+        if match[1] is not None:
+            functions.append(match[1].upper())
+        elif match[0] == ")":
+            functions = functions[:-1]
+        else:
+            inside[match.start() + 1] = functions[-1] if functions else ""
+    return [
+        (a, b, PROSE if inside.get(a) not in _FORMATTING and _is_worded(formula[a:b]) else TECHNICAL)
+        for a, b in _list_formula_literals(formula)
+    ]
+
+
+def _is_worded(text: str) -> bool:
+    words = re.findall(r"[^\W\d_]+", text)
+    return len(words) > 1 and "!" not in text and any(word[0].isupper() and word[1:].islower() for word in words)
 
 
 def rename_references(package: Package, sheets: Mapping[str, str], names: Mapping[str, str]) -> None:

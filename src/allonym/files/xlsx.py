@@ -1,11 +1,12 @@
 """XLSX: all texts of a workbook form one document; formulas, formats and layout are kept.
 
 Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered becomes
-a text cell. In formulas only the texts in quotation marks are searched, by rules and for what was found elsewhere. A
-sheet or a defined name that identifies is renamed, with all references. Comments, charts and drawings are anonymised.
-Pictures become grey unless the policy keeps them. Pivot tables (their cells stay), links to other files (the results of
-their formulas stay), embedded objects other than DOCX, XLSX and PPTX, form controls, data connections, slicers,
-histories of changes, macros and parts of an unknown kind are removed, and counted in the report.
+a text cell. In formulas only the texts in quotation marks are searched: several words as prose, the rest by rules and
+for what was found elsewhere. Lists to choose from are looked at as columns are. A sheet or a defined name that
+identifies is renamed, with all references. Comments, charts and drawings are anonymised. Pictures become grey unless
+the policy keeps them. Pivot tables (their cells stay), links to other files (the results of their formulas stay),
+embedded objects other than DOCX, XLSX and PPTX, form controls, data connections, slicers, histories of changes, macros
+and parts of an unknown kind are removed, and counted in the report.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from allonym.files.sheets import (
     CellPlace,
     ShowDate,
     choose_shared_place,
-    list_formula_literals,
+    find_item_roles,
+    find_literal_roles,
     make_defined_name,
     make_sheet_name,
     read_sheet,
@@ -193,16 +195,18 @@ def _list_attribute_slots(part: Part, element: Any) -> Iterator[TextSlot]:
 def _list_literal_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     """Return the texts in quotation marks of a formula; nothing else in it is text."""
     source = element.text
-    literals = list(list_formula_literals(source))
-    texts = [source[a:b].replace('""', '"') for a, b in literals]
+    is_list = "formula1" in (get_local_name(element), get_local_name(element.getparent()))
+    is_list = is_list and re.fullmatch(r'\s*"[^"]*"\s*', source) is not None
+    literals = find_item_roles(source, part.package.policy) if is_list else find_literal_roles(source)
+    texts = [source[a:b].replace('""', '"') for a, b, _ in literals]
 
     def put_text(index: int, text: str) -> None:
         texts[index] = text
         quoted = (text.replace('"', '""') for text in texts)
-        element.text = splice_text(source, ((a, b, new) for (a, b), new in zip(literals, quoted, strict=True)))
+        element.text = splice_text(source, ((a, b, new) for (a, b, _), new in zip(literals, quoted, strict=True)))
 
-    for index, text in enumerate(texts):
-        yield part.make_slot(text, partial(put_text, index), role=TECHNICAL)
+    for index, (*_, role) in enumerate(literals):
+        yield part.make_slot(texts[index], partial(put_text, index), role=role)
 
 
 def _list_cell_slots(part: Part, cell: Any, place: CellPlace, find_date: ShowDate) -> Iterator[TextSlot]:
