@@ -319,7 +319,10 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
         match = _YAML_LINE.match(text, position, stop)
         assert match is not None
         has_dash = "-" in match["lead"]
-        parent = match.start("key") - position if match["key"] else len(match["lead"].rstrip(" -"))
+        if match["key"]:
+            parent = match.start("key") - position
+        elif has_dash or bare == "-":
+            parent = line.rindex("-", 0, max(len(match["lead"]), indent + 1))
         a = match.start("value")
         b = a + len(_YAML_COMMENT.sub("", match["value"]).rstrip())
         has_value = a < b
@@ -328,6 +331,7 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
             return
         if match["key"]:
             yield "key", *match.span("key")
+        has_value = has_value and bare != "-"
         if not has_value or text[a] in "*":
             position = stop + 1
             continue
