@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import UsageError
 from allonym.plan import Edit, Plan, digest
-from allonym.restoration import Restorer, restore
+from allonym.restoration import Restorer, restore, restore_stream
 from allonym.restoration.destination import Destination, list_whole_addresses
 
 TEXT = "Ada Brook wrote to ada@example.com from https://in.example/ada."
@@ -106,3 +106,8 @@ def test_the_text_itself_is_restored_whole_and_an_answer_is_not():
     assert restore(text, plan=PLAN, destination="answer").text == text
     with pytest.raises(UsageError, match="'document' or 'answer'"):
         restore(text, plan=PLAN, destination="elsewhere")
+    pieces = [text[i : i + 5] for i in range(0, len(text), 5)]
+    assert "".join(restore_stream(pieces, plan=PLAN)) == "See https://e.example/Ada Brook"
+    assert "".join(restore_stream(pieces, plan=PLAN, destination="answer")) == text
+    with pytest.raises(UsageError, match="'document' or 'answer'"):
+        restore_stream(pieces, plan=PLAN, destination="elsewhere")

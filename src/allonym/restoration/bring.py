@@ -307,8 +307,7 @@ def restore(
     """
     check_vault(vault, "known")
     _check_sources(plan, vault, key)
-    if destination not in get_args(DestinationName):
-        raise UsageError(f"destination must be 'document' or 'answer', got {destination!r}")
+    target = _make_destination(destination)
     if document and vault is None:
         raise UsageError("document=... names a document of a vault, so vault=... is required")
     origin = Origin()
@@ -325,9 +324,16 @@ def restore(
         scope_restorer = Restorer.from_vault(vault, scope, key=key)
     elif key is not None:
         scope_restorer = Restorer((), key=key)
-    result = _restore_with_evidence(text, origin, scope_restorer, Destination() if destination == "answer" else None)
+    result = _restore_with_evidence(text, origin, scope_restorer, target)
     _log_restore(vault, scope, actor, result.restored, result.unknown)
     return result
+
+
+def _make_destination(name: str) -> Destination | None:
+    """Return the destination of an answer; None for the text itself."""
+    if name not in get_args(DestinationName):
+        raise UsageError(f"destination must be 'document' or 'answer', got {name!r}")
+    return Destination() if name == "answer" else None
 
 
 def _withhold_matches(text: str, matches: list[Match], destination: Destination | None) -> list[Match]:
@@ -413,8 +419,11 @@ def restore_stream(
     key: bytes | str | None = None,
     scope: str = "",
     actor: str = "",
+    destination: DestinationName = "document",
 ) -> Iterator[str]:
-    """Restore originals in a text that arrives in chunks, such as a language model's answer; see :func:`restore`.
+    """Restore originals in a text that arrives in chunks; see :func:`restore`.
+
+    For the answer of a language model that somebody reads, name the destination ``answer``.
 
     Only an end that may still be part of a replacement is held back. The joined result is that of :func:`restore`,
     except that of several surfaces of one entity the fullest is always restored, and that from a vault only what came
@@ -428,7 +437,7 @@ def restore_stream(
         restorer = Restorer.from_plan(plan, vault, scope, key=key)
     else:
         restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
-    arriving = restorer.arriving()
+    arriving = restorer.arriving(_make_destination(destination))
 
     def stream() -> Iterator[str]:
         try:
