@@ -40,7 +40,7 @@ def test_declarations_count_where_they_fit():
         b'<?xml version="1.0" encoding="ISO-8859-2"?>' + "<n>Łukasz</n>".encode("iso-8859-2")
     ).codec == ("iso8859-2")
     assert detect_encoding("“Grüße”".encode("cp1252"), "iso-8859-1").codec == "cp1252"
-    for useless in ("klingon", "utf-16", "hex", "us-ascii", ""):
+    for useless in ("cp037", "punycode", "klingon", "utf-16", "hex", "us-ascii", ""):
         assert detect_encoding(b"abc", useless).codec == "utf-8"
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import string
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -146,7 +147,7 @@ def detect_encoding(sample: bytes, declared: str = "") -> Encoding:
     if sample.isascii() and b"\x1b$" in sample and _can_decode(sample, "iso2022_jp"):
         return Encoding("iso2022_jp")
     is_utf8 = _can_decode(sample, "utf-8")
-    if codec and _can_decode(sample, codec) and (sample.isascii() or not is_utf8):
+    if codec and _can_decode(sample, codec) and (_keeps_ascii(codec) if sample.isascii() else not is_utf8):
         has_controls = codec == "iso8859-1" and _CONTROLS.search(sample) and _can_decode(sample, "cp1252")
         return Encoding("cp1252" if has_controls else codec)
     if is_utf8 or _is_damaged_utf8(sample):
@@ -171,6 +172,12 @@ def _can_decode(data: bytes, codec: str) -> bool:
     except (UnicodeDecodeError, LookupError):
         return False
     return True
+
+
+def _keeps_ascii(codec: str) -> bool:
+    """Tell whether ASCII letters and digits are the same in an encoding: text in ASCII is in no other one."""
+    plain = string.ascii_letters + string.digits
+    return plain.encode().decode(codec, "replace") == plain
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:

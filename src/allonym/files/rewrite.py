@@ -105,4 +105,5 @@ def _render_document(draft: Draft, number: int, parts_of: Parts, item: Item, ver
         return None
     if len(parts) != (part_count := len(document.parts) or 1):
         raise DataError(f"{item.name}: a document of {part_count} parts needs as many, got {len(parts)}")
-    return render_and_verify_draft(draft, parts, list_changed_words(document, parts)) if verify else draft.render(parts)
+    draft = draft if verify else replace(draft, verify="")
+    return render_and_verify_draft(draft, parts, list_changed_words(document, parts))
