@@ -9,6 +9,7 @@ in pieces is treated as one that is whole.
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -129,9 +130,13 @@ class Destination:
             final: whether nothing follows.
         """
         out: list[Match] = []
-        addresses = list(iterate_addresses(text)) if matches else []
+        addresses = deque(iterate_addresses(text) if matches else ())
+        near: list[Address] = []
         for match in matches:
-            around = [a for a in addresses if a.begin < match.end and match.start < a.end]
+            while addresses and addresses[0].begin < match.end:
+                near.append(addresses.popleft())
+            near = [address for address in near if match.start < address.end]
+            around = [address for address in near if address.begin < match.end]
             if not match.is_sure or match.out is None:
                 pass
             elif text[match.start : match.end] in self.refused:
