@@ -84,6 +84,7 @@ def list_surfaces(text: str) -> Iterator[str]:
                 yield shown[start - 1 : end + 1]
             if i < j < i + _TAG_WORDS and any(map(str.isdigit, words[j])):
                 for joint in (" ", "_"):
-                    labels = [words[i:j], *map(str.split, translations.get(fold(" ".join(words[i:j])), ()))]
+                    meanings = translations.get(fold(" ".join(words[i:j])), ())
+                    labels = [words[i:j], *(label.split() for meaning in meanings for label in meaning)]
                     for label in (joint.join(label).lower() for label in labels):
                         yield from (form.format(label, words[j].lower()) for form in _TAGS)

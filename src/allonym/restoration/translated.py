@@ -21,14 +21,14 @@ _MATES = {opener: closer for opener, closer in zip(OPENING, CLOSING, strict=True
 
 
 @cache
-def read_translations() -> dict[str, tuple[str, ...]]:
-    """Return the labels, in small letters, that a translation may stand for, the likeliest first; both folded."""
-    table: dict[str, dict[str, None]] = {}
+def read_translations() -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Return what a translation may mean: for each meaning its labels, the likeliest first. All is folded."""
+    table: dict[str, dict[tuple[str, ...], None]] = {}
     for line in read_lines("labels.tsv"):
         labels, _, translations = line.partition("\t")
         for translation in translations.split("|"):
-            table.setdefault(fold(translation), {}).update(dict.fromkeys(labels.split(", ")))
-    return {translation: tuple(labels) for translation, labels in table.items()}
+            table.setdefault(fold(translation), {})[tuple(labels.split(", "))] = None
+    return {translation: tuple(meanings) for translation, meanings in table.items()}
 
 
 @cache
@@ -87,8 +87,12 @@ def find_translated_tag(scan: Scan, word_index: int, covered_until: int) -> Matc
 
 
 def _find_only_tag(scan: Scan, label: str, number: str) -> Form | None:
-    """Return the tag with this number, and the first label that may be translated like this; None if it is not one."""
-    for english in read_translations().get(label, ()):
-        if forms := scan.index.full.get((*english.split(), number), ()):
-            return forms[0] if len(forms) == 1 else None
-    return None
+    """Return the tag with this number, and the likeliest label that is translated like this.
+
+    None if it is not one, or tags for several meanings are there: ``nombre`` is a name, or a number.
+    """
+    tags: list[Form] = []
+    for meaning in read_translations().get(label, ()):
+        forms = (scan.index.full.get((*english.split(), number), ()) for english in meaning)
+        tags += next(filter(None, forms), ())
+    return tags[0] if len(tags) == 1 else None
