@@ -18,6 +18,7 @@ from allonym.replace.syntax import is_yaml, keep_syntax
 from allonym.vault import Vault
 
 YAML_HEAD = "contacts:\n  - id: 1\n    role: clerk\n"
+PROSE = "we do not know who wrote all of this text to us in the long and cold night"
 
 CASES = [
     # text with one mark, replacement, output
@@ -49,6 +50,19 @@ CASES = [
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "[P]", "PHONE=[P]\nexport KEY_ID=a\n"),
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "<P 1>", 'PHONE="<P 1>"\nexport KEY_ID=a\n'),
     ('```json\n{\n  "phone": «4158832947»\n}\n```\n', "[P]", '```json\n{\n  "phone": "[P]"\n}\n```\n'),
+    ("```yaml\n{who: «Ada», n: 1}\n```\n", "[P]", '```yaml\n{who: "[P]", n: 1}\n```\n'),
+    (
+        "```yaml\n{who: «Ada»\n  Brook,  # x\n  n: 1}\n```\n",
+        "[P]",
+        '```yaml\n{who: "[P]\n  Brook",  # x\n  n: 1}\n```\n',
+    ),
+    (YAML_HEAD + "n: '«Ada»: no'\n", "[P]", YAML_HEAD + "n: '[P]: no'\n"),
+    (
+        f'```json\n{{"a": "{PROSE}", "n": «4158832947»}}\n```\n',
+        "[P]",
+        f'```json\n{{"a": "{PROSE}", "n": "[P]"}}\n```\n',
+    ),
+    (f'```json\n{{"a": "{PROSE} «Ada»"}}\n```\n', '"A"', f'```json\n{{"a": "{PROSE} \\"A\\""}}\n```\n'),
     ("team:\n  - «Ada»\n  - Eve\n", "[P]", 'team:\n  - "[P]"\n  - Eve\n'),
     ("team:\n  - - «Ada»\n    - Eve\n  - Bo\n", "[P]", 'team:\n  - - "[P]"\n    - Eve\n  - Bo\n'),
     (YAML_HEAD + "  -\n    name: «Ada»\n    id: 2\n", "[P]", YAML_HEAD + '  -\n    name: "[P]"\n    id: 2\n'),

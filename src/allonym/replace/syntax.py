@@ -64,8 +64,8 @@ _LOG_HEAD = 200  # characters by which a line is known for one of a log
 
 _YAML_LINE = re.compile(
     r"""(?P<lead>[ ]*(?:-[ ]+)*)
-    (?:(?P<key>"[^"\n]*"|'[^'\n]*'|[^\s\#{}\[\],&*!|>'"%@`-](?:[^\#{}\n]*?[^ \#{}\n])?
-       |-[^\s\#{}\n](?:[^\#{}\n]*?[^ \#{}\n])?)
+    (?:(?P<key>"[^"\n]*"|'[^'\n]*'|[^\s\#{}\[\],&*!|>'"%@`-](?:[^\#{}\n]*?[^ \#{}\n])??
+       |-[^\s\#{}\n](?:[^\#{}\n]*?[^ \#{}\n])??)
        [ ]*:(?=[ \t\r\n]|\Z)[ \t]*)?
     (?:[&!][^\s]*[ \t]+)*(?P<value>[^\n]*)""",
     re.VERBOSE,
@@ -74,7 +74,7 @@ _CODE_SIGNS = re.compile(r"[()=;]")
 _YAML_COMMENT = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#[^\n]*")
 _YAML_BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _YAML_FLOW = re.compile(
-    r"""[\[\]{},]|:(?=[\s,\]}])|"(?:\\.|[^"\\])*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s\[\]{},"':](?:[^\[\]{},:\n]|:(?=[^\s,\]}]))*"""
+    r"""(?<=\s)\#[^\n]*|[\[\]{},]|:(?=[\s,\]}])|"(?:\\.|[^"\\])*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s\[\]{},"':](?:[^\[\]{},:\s]|\s(?!\#)|:(?=[^\s,\]}]))*"""
 )
 _INDICATORS = "[]{}&*!|>'\"%@`#,"
 
@@ -115,13 +115,25 @@ def _can_adapt(edit: Edit, end: int) -> bool:
 def _list_passages(document: Document) -> list[Interval]:
     """List the technical passages that lie in one part of the document; all of a text that is JSON or YAML."""
     text = document.text
-    passages = list(find_technical_passages(text))
+    passages = _join_around_prose(text, find_technical_passages(text))
     if not document.parts and _is_data(text, bool(passages)):
         return [(0, len(text))]
     if not document.parts or not passages:
         return passages
     parts = Reach(document.parts)
     return [passage for passage in passages if parts.contains(*passage)]
+
+
+def _join_around_prose(text: str, passages: Sequence[Interval]) -> list[Interval]:
+    """Join the passages between which a string of prose stands, which is a string of the code all the same."""
+    out: list[Interval] = []
+    for start, end in passages:
+        before = out[-1][1] if out else 0
+        if before and text[start] in _MARKS and text[start] == text[before - 1] and "\n" not in text[before:start]:
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+    return out
 
 
 def _is_data(text: str, is_technical: bool) -> bool:
@@ -401,8 +413,10 @@ def _adapt_yaml(text: str, start: int, end: int, edits: Sequence[Edit], grammar:
     """Yield quotes around the scalars that need them after the edits, and edits within quotes that must be escaped."""
     starts = [edit.start for edit in edits]
     for kind, a, b in _read_yaml(text, start, end):
+        if kind == "other" and text[a] in "[{":
+            kind, b = "flow", _find_flow_end(text, a, end)
         within = _select_within(edits, starts, a, b)
-        if not within:
+        if not within or kind == "other":
             continue
         if kind == "flow":
             for token in _YAML_FLOW.finditer(text, a, b):
@@ -417,7 +431,7 @@ def _select_within(edits: Sequence[Edit], starts: Sequence[int], a: int, b: int)
 
 
 def _adapt_scalar(text: str, a: int, b: int, edits: Sequence[Edit], *, is_flow: bool) -> Iterator[Edit]:
-    if not edits:
+    if not edits or text[a] == "#":
         return
     mark = text[a]
     if mark in _MARKS:
