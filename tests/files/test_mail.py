@@ -242,3 +242,21 @@ def test_names_with_commas_and_dates_of_headers(run):
         b'From: "[PERSON_1]" <EMAIL_ADDRESS_1@redacted.invalid>\nDate: Thu, 01 Jan 1970 00:00:00 +0000 ([DATE'
     )
     assert b"Una" not in out and b"2001" not in out
+
+
+def test_no_part_of_a_mail_is_passed_through_unread(run):
+    mail = (
+        b"From: Pam Beesly <pam@example.com>\nMIME-Version: 1.0 (by Pam Beesly)\n"
+        b'Content-Type: multipart/related; boundary=b; start="<1.pam@example.com>"\n\n'
+        b"--b\nContent-Type: text/plain\nContent-ID: <1.pam@example.com>\n\nFor Pam Beesly\n"
+        b"begin 644 pam.txt\n+4&%M($)E97-L>0``\n`\nend\nas above\n"
+        b"--b\nContent-Type: text/rtf\n\n{\\rtf1 x{\\pict 4142}}\n--b--\n"
+    )
+    out, report = run("a.eml", mail)
+    for original in (b"Pam", b"pam", b"Beesly", b"begin", b"4142", b"example.com"):
+        assert original not in out
+    ids = re.findall(rb"<(\S*@redacted\.invalid)>", out)
+    assert len(ids) == 3 and ids[1] == ids[2]  # the sender; the part that comes first, and its id
+    assert b"[Left out: an attachment]\nas above\n" in out
+    assert b"\\pngblip" in out  # a picture in an attachment without any other change
+    assert report.treated["attachments left out"] == 1

@@ -14,6 +14,7 @@ import email.message
 import email.parser
 import email.policy
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
@@ -54,6 +55,18 @@ _TYPES = {
     "application/pdf": "pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+    "application/vnd.oasis.opendocument.text": "odt",
+    "application/vnd.oasis.opendocument.spreadsheet": "ods",
+    "application/vnd.oasis.opendocument.presentation": "odp",
+    "application/msword": "doc",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.ms-powerpoint": "ppt",
+    "application/rtf": "rtf",
+    "text/rtf": "rtf",
+    "application/epub+zip": "epub",
+    "application/zip": "zip",
+    "application/x-zip-compressed": "zip",
 }
 """Formats of attachments whose names have no known suffix."""
 
@@ -62,6 +75,9 @@ _TEXTS = frozenset(("message/delivery-status", "message/disposition-notification
 _PICTURES = frozenset(("png", "jpg"))
 _SIGNATURES = re.compile(r"application/(?:x-)?(?:pkcs7|pgp)-signature")
 _ENCRYPTED = re.compile(r"application/(?:x-)?pkcs7-mime|multipart/encrypted")
+_ENCODED_FILE = re.compile(r"(?m)^begin [0-7]{3,4} [^\r\n]+\r?\n(?:[ -`]{1,63}\r?\n)+end[ \t]*$")
+"""A file in a text, by uuencode."""
+
 _ALPHABET = re.compile(rb"[^A-Za-z0-9+/=]+")
 MAX_DEPTH = 20
 
@@ -192,7 +208,7 @@ class _Reader:
                 except (AllonymError, *RECORD_ERRORS):
                     return self._leave_out(start, end, kind, around, "attachments left out").fixed
 
-            yield _Block(start, end, Draft(draft.document, write_attachment))
+            yield _Block(start, end, Draft(draft.document, write_attachment), is_always_written=True)
         else:
             yield from self._read_headers(headers)
             yield from shown
@@ -331,7 +347,11 @@ class _Reader:
             encoding = replace(encoding, is_markup=True)
         else:
             role = TECHNICAL if kind.startswith("message/") else PROSE
-            segments = [Segment(0, len(text), text, role=role)]
+            files = list(_ENCODED_FILE.finditer(text))
+            ends = [0, *(end for match in files for end in match.span()), len(text)]
+            segments = [Segment(a, b, text[a:b], role=role) for a, b in zip(ends[::2], ends[1::2], strict=True)]
+            segments += (Segment(*match.span(), "", fixed="[Left out: an attachment]") for match in files)
+            self.tally.treated += Counter({"attachments left out": len(files)}) if files else Counter()
 
         def write_text(parts: tuple[str, ...]) -> bytes:
             new = splice_segments(text, segments, parts if segments else ())

@@ -43,7 +43,7 @@ SEALS = re.compile(
 """Headers with signatures, digests or sealed data about the mail, which its changes would contradict."""
 
 _PARAMETERS = frozenset(
-    "boundary charset format delsp type start start-info method report-type protocol micalg smime-type size "
+    "boundary charset format delsp type start-info method report-type protocol micalg smime-type size "
     "reply-type delivery-method x-unix-mode".split()
 )
 WORDS = re.compile(r"[^\W\d_][^\W\d_.'’]*(?:[ ,]+[^\W\d_][^\W\d_.'’-]*)+")
@@ -75,7 +75,7 @@ def read_header(name: str, raw: bytes, newline: str) -> Draft | None:
     """
     lower = name.lower()
     value = re.sub(r"\r?\n(?=[ \t])", "", _decode_bytes(raw)).replace("\r", " ").replace("\n", " ")
-    if lower in _STRUCTURAL or not value.strip():
+    if (lower in _STRUCTURAL and "(" not in value) or not value.strip():
         return None
     if lower in ("content-type", "content-disposition"):
         return _read_parameters(lower, value)
@@ -269,7 +269,9 @@ def _read_parameters(name: str, value: str) -> Draft | None:
     for index, (key, text) in enumerate(listed):
         if key.lower() in _PARAMETERS or not text.strip():
             continue
-        if key.lower() in ("name", "filename"):
+        if key.lower() == "start":
+            segments.append(Segment(0, 0, read_substitute(text.strip("<> ")), role=TECHNICAL))
+        elif key.lower() in ("name", "filename"):
             # Names of files join words by signs, and often write them small.
             words = re.sub(r"[_+-]+", " ", text[: _find_suffix(text)])
             segments.append(Segment(0, 0, words.title() if words.islower() and "@" not in words else words))
@@ -287,7 +289,8 @@ def _read_parameters(name: str, value: str) -> Draft | None:
         out = [main]
         for index, (key, text) in enumerate(listed):
             if index in new and new[index] != segments[places.index(index)].text:
-                text = new[index] + (text[_find_suffix(text) :] if key.lower() in ("name", "filename") else "")
+                suffix = text[_find_suffix(text) :] if key.lower() in ("name", "filename") else ""
+                text = f"<{write_substitute(new[index])}>" if key.lower() == "start" else new[index] + suffix
             out.append(format_parameter(key, text))
         return "; ".join(out).encode("utf-8", "surrogateescape")
 
