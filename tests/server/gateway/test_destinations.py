@@ -222,6 +222,21 @@ def test_what_a_page_says_in_a_kept_conversation_is_told_apart(gateway_with, ups
         assert got.json()["output"][0]["content"][0]["text"] == "Ada Brook, <PERSON 1>"
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"tool_calls": [{"id": "c1", "name": "post_message", "args": {"to": "<EMAIL 1>"}}]},
+        {"tool_calls": [{"id": "c1", "function": "post_message(<EMAIL 1>)"}]},
+        {"executed_tools": [{"type": "search", "name": "send_mail", "arguments": "<EMAIL 1>"}]},
+    ],
+)
+def test_calls_of_another_shape_keep_their_placeholders(more, gateway, upstream):
+    upstream.behaviour = lambda handler, body: handler.send(completion(body, **more))
+    got = post(gateway, chat(user(ASKED)))
+    assert {name: got.json()["choices"][0]["message"][name] for name in more} == more
+    assert got.headers["x-allonym-placeholders"] == "restored=0, unknown=0, withheld=1"
+
+
 def test_an_original_is_no_key_of_arguments(gateway, upstream):
     asked, iban = user("Pay to the account DE89370400440532013000."), "DE89370400440532013000"
     upstream.behaviour = lambda handler, body: handler.send(completion(body, content=last_text(body)))

@@ -61,7 +61,9 @@ def read_call(value: Mapping[str, Any], key: str = "") -> Call | None:
         if isinstance(inside, Mapping) and ("name" in inside or text in inside):
             return Call(str(inside.get("name")), id)
     kind = value.get("type")
-    if key == "function_call" or kind in _CLIENTS_CALLS:
+    if key == "executed_tools":  # as Groq calls those that it ran
+        return Call("", id, is_clients=False)
+    if key in ("function_call", "tool_calls") or kind in _CLIENTS_CALLS:
         return Call(str(value.get("name")), id)
     return Call("", id, is_clients=False) if isinstance(kind, str) and _TOOL_TYPE.fullmatch(kind) else None
 
