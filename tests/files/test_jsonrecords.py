@@ -190,3 +190,22 @@ def test_the_records_of_a_list_are_rows_of_a_table(run):
     assert [r["name"] for r in new] == ["[PERSON_1]", "[PERSON_2]", "[PERSON_1]"]
     assert [r["customerId"] for r in new] == [f"[ACCOUNT_NUMBER_{n}]" for n in (1, 2, 1)]
     assert [(r["status"], r["total"]) for r in new] == [(s, 1999.99) for _, _, s in people]
+
+
+def test_keys_that_are_names_are_covered_and_not_reported(run):
+    source = (
+        '{"Gareth Price":{"score":3},"Priya Raman":"Priya Raman is ill","Nkechi":{"note":"Nkechi is late again"},'
+        '"Unit Price":"5","Grace Period":"3 weeks","Status":"Status open"}'
+    )
+    out, report = run("a.json", source.encode(), Policy.load("default"))
+    assert json.loads(out) == {
+        "[PERSON_1]": {"score": 3},
+        "[PERSON_2]": "[PERSON_2] is ill",
+        "[PERSON_3]": {"note": "[PERSON_3] is late again"},
+        "Unit Price": "5",
+        "Grace Period": "3 weeks",
+        "Status": "Status open",
+    }
+    shown = report.to_text() + report.to_json()
+    assert not any(name in shown for name in ("Gareth", "Priya", "Nkechi")) and "*.note" in shown
+    assert run("b.json", source.encode(), Policy.only([]))[0] == source.encode()

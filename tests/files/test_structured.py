@@ -65,6 +65,13 @@ def test_yaml(run, source, expected):
     yaml.safe_load(out)
 
 
+def test_yaml_keys_that_are_names_are_covered(run):
+    data = b"Gareth Price:\n  score: 3\nPriya Raman: Priya Raman is ill\nUnit Price: 5 pounds\n"
+    out, _ = run("a.yaml", data, Policy.load("default"))
+    tag, other = '"[PERSON_1]"', '"[PERSON_2]"'
+    assert out.decode() == f'{tag}:\n  score: 3\n{other}: {other[:-1]} is ill"\nUnit Price: 5 pounds\n'
+
+
 def test_what_is_no_yaml_is_refused_without_quoting_it(run):
     pytest.importorskip("yaml")
     with pytest.raises(DataError, match="not valid YAML") as caught:

@@ -251,3 +251,12 @@ def test_numbers_and_abbreviations_stay_and_codes_do_not(run, column, cells, kep
     data = "n;" + column + "\n" + "".join(f"1;{cell}\n" for cell in cells)
     out = run("a.csv", data.encode(), Policy.load("default"))[0].decode()
     assert (out == data) is kept and (kept or not any(cell in out for cell in cells))
+
+
+def test_a_header_that_is_a_person_stays_and_is_told_by_its_number(run, policy):
+    data = b"When,Margaret Holloway,Gareth Price,Unit Price\nlate,3,4,5\nearly,2,3,3\nnoon,3,3,3\n"
+    out, report = run("a.csv", data, policy)
+    assert out == data and report.identifying_headers == {"column 2": 1, "column 3": 1}
+    shown = report.to_text() + report.to_json()
+    assert "headers of column 2, column 3 may" in shown and "Unit Price" in shown
+    assert not any(name in shown for name in ("Margaret", "Gareth"))

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES, lower_alphanumerics
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Interval, Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.words import compile_word_pattern
@@ -31,6 +31,8 @@ _SCORE = 0.8
 _SOURCE = "lexicon:listed-name"
 _FAMILY_WEIGHT = 40  # of a family name that tells what stands before it, and of an inflected given name
 _TYPICAL_WEIGHT = 60
+_NO_LAST_NAMES = ("no_names", "form_fields", "roles", "departments")
+_NAME_WORD = re.compile(r"(?:[OD]['’]|Ma?c)?[^\W\d_a-z][^\W\d_A-Z]+(?:['’-]?[^\W\d_]+)*|[A-Z]\.?")
 _LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
 _GREETING = 60  # characters of a greeting at most
 _CAPITALS = 0.25  # share of capitalised words within sentences from which on a capital tells nothing
@@ -63,6 +65,31 @@ def has_listed_name(words: Iterable[str]) -> bool:
 def is_typical_name(word: str) -> bool:
     """Whether many people have a word as their given or family name, also a short one, as "Ko" is."""
     return any(fact.weight >= _TYPICAL_WEIGHT for fact in KnowledgeBase.open().name_facts(word))
+
+
+def is_given_name(text: str) -> bool:
+    """Whether a capitalised word is a given name of many people, and no ordinary word as "May" is."""
+    is_word = text.lower() in read_word_list("no_names") | read_word_list("given_names_too")
+    return _NAME_WORD.fullmatch(text) is not None and not is_word and _get_weight(text) >= _TYPICAL_WEIGHT
+
+
+@lru_cache(maxsize=16384)
+def is_full_name(text: str) -> bool:
+    """Whether a text is a given name of many people with one to three capitalised words behind it.
+
+    The last is a listed family name, or no ordinary word: "Gareth Price", but no "Grace Period".
+    """
+    words = [word for word in text.split(" ") if word not in PARTICLES]
+    if not 1 < len(words) <= 1 + _MOST_WORDS or not all(_NAME_WORD.fullmatch(word) for word in words):
+        return False
+    first, last = words[0], words[-1]
+    if first.lower() in read_word_list("no_names") or _get_weight(first.partition("-")[0], least=3) < _TYPICAL_WEIGHT:
+        return False
+    weight = _get_weight(last, "last", least=2)
+    if first.lower() in read_word_list("given_names_too"):
+        return weight >= _TYPICAL_WEIGHT
+    is_word = any(last.lower() in words for words in (read_dictionary(), *map(read_word_list, _NO_LAST_NAMES)))
+    return weight >= _TYPICAL_WEIGHT or (len(last) >= _LEAST_LETTERS and not is_word)
 
 
 def find_listed_names(text: str, passages: Iterable[Interval]) -> Iterator[Span]:

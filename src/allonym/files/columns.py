@@ -17,6 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from allonym.batch import join_fields, split_field_name
+from allonym.detection.listed_names import is_full_name, is_given_name
 from allonym.document import KEPT, PROSE
 from allonym.errors import check_names
 from allonym.files.fields import FieldKeys, format_masked_keys, is_record_id
@@ -361,6 +362,8 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
     from allonym.pipeline import detect
 
     if not name.strip():
+        return True
+    if is_full_name(name.strip()) or is_given_name(name.strip()):
         return True
     is_expected = _is_known_name(name) or any(name in keys for keys in policy.metadata.values())
     return not is_expected and bool(detect(name, policy))

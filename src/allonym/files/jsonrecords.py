@@ -2,7 +2,8 @@
 
 Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes. The records of
 a JSON list are the rows of a table: their fields are looked at first, see :mod:`allonym.files.columns`, and a value has
-the same replacement in all of them. Unusual keys are searched by rules alone.
+the same replacement in all of them. A key that is a person's name is covered as one; other
+unusual keys, and those whose words the values have, are searched by rules and for what was found elsewhere.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
-from allonym.document import KEPT, PROSE, TECHNICAL, Turn
+from allonym.document import KEPT, PROSE, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
@@ -31,10 +32,13 @@ from allonym.files.fields import (
     FieldKeys,
     collect_metadata,
     find_covering_field,
+    find_key_role,
     find_record_id,
     format_masked_keys,
+    is_key_to_read,
     is_plain_key,
     is_record_id,
+    list_capitalised_words,
 )
 from allonym.files.jsontext import Token
 from allonym.files.record import (
@@ -79,7 +83,8 @@ def make_record_draft(
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
     roles = {token: _find_role(token, columns, job) for token in tokens}
-    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], columns, job, tally)]
+    words = list_capitalised_words(token.text for token in tokens if token.kind == "value")
+    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], words, columns, job, tally)]
     order, after, turns = (
         ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
     )
@@ -100,19 +105,21 @@ def make_record_draft(
 def _find_role(token: Token, columns: Columns, job: Job) -> str:
     """Return the role of a token's text in the document of its record."""
     if token.kind == "key":
-        return TECHNICAL
+        return find_key_role(token.text)
     role = columns.get(token.path, UNKNOWN).get_cell_role(token.text)
     return PROSE if role == KEPT and job.fields else role
 
 
-def _choose_and_count_token(token: Token, role: str, columns: Columns, job: Job, tally: Tally) -> bool:
+def _choose_and_count_token(
+    token: Token, role: str, words: frozenset[str], columns: Columns, job: Job, tally: Tally
+) -> bool:
     """Tell whether a token's text is anonymised, and count its field in the tally."""
     if token.kind == "number" and role in (PROSE, KEPT) and not jsontext.is_long_number(token.text):
         return False
     if token.kind == "key":
-        # A key that is not a plain name may itself be an address or a number.
+        # A key that is not a plain name may itself be an address, a number or a person.
         is_chosen = not job.fields or find_covering_field(token.path[:-1], job.fields) is not None
-        return is_chosen and not is_plain_key(token.text)
+        return is_chosen and is_key_to_read(token.text, words)
     if job.fields:
         name = find_covering_field(token.path, job.fields)
         if name is None:

@@ -109,6 +109,7 @@ class Tally:
     reader: Counter[str] = field(default_factory=Counter)
     encodings: Counter[str] = field(default_factory=Counter)
     identifying_ids: int = 0
+    identifying_headers: Counter[str] = field(default_factory=Counter)
 
     def add(self, other: Tally) -> None:
         """Add another tally to this one."""

@@ -36,6 +36,8 @@ class RunReport(Serialisable):
             ``pictures left out``.
         encodings: files that are not in UTF-8, by their encoding, which is kept.
         identifying_names: names of files and folders written that seem to hold a person's name or another identifier.
+        identifying_headers: columns whose name in the first row seems to hold a name or an identifier and stays, as
+            ``column 1``, with the number of files.
         identifying_ids: records whose id holds a word of a person's name that was covered in them.
         settings: policy, its fingerprint, whether a key was given, fields and format.
         versions: of allonym, Python and the packages that decide on findings.
@@ -63,6 +65,7 @@ class RunReport(Serialisable):
     encodings: Mapping[str, int] = field(default_factory=dict)
     identifying_names: int = 0
     identifying_ids: int = 0
+    identifying_headers: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def exit_code(self) -> int:
@@ -118,6 +121,11 @@ class RunReport(Serialisable):
         if self.identifying_ids:
             what = _format_count(self.identifying_ids, "record")
             lines.append(f"warning: the ids of {what} hold a name; treat their column too, such as by --columns")
+        if self.identifying_headers:
+            listed = ", ".join(self.identifying_headers)
+            lines.append(
+                f"warning: the headers of {listed} may identify somebody, and stay; rename them in the original"
+            )
         if self.settings.get("linked") and "pseudonym" in self.operators:
             lines.append(
                 "pseudonyms agree in all documents of the scope: whoever has other pseudonymised texts of a person can "

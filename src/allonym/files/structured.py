@@ -14,13 +14,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 
 from allonym.batch import RECORD_ERRORS, format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.errors import DataError, hide_foreign_errors, require_extra
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, is_number
-from allonym.files.fields import FieldKeys, is_plain_key
+from allonym.files.fields import FieldKeys, find_key_role, is_key_to_read, is_plain_key, list_capitalised_words
 from allonym.files.markup import find_xml_values
 from allonym.files.pictures import make_grey_data_uri, make_grey_png
 from allonym.files.record import Chunk, Format, Job, ParsedChunk
@@ -72,6 +73,11 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         tokens = list(yaml.scan(source))
         for _ in yaml.parse(source):
             pass  # its grammar
+    words = list_capitalised_words(
+        token.value
+        for before, token in pairwise(tokens)
+        if isinstance(token, yaml.ScalarToken) and not isinstance(before, yaml.KeyToken)
+    )
     keys: list[str] = [""]
     is_key = False
     spans: list[tuple[int, int]] = []
@@ -90,8 +96,8 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
                 yield tuple(filter(None, keys)), _make_yaml_segment(source, start, end, token.value, token.style)
                 continue
             keys[-1] = token.value
-            if not is_plain_key(token.value):
-                yield (), _make_yaml_segment(source, start, end, token.value, token.style, TECHNICAL)
+            if is_key_to_read(token.value, words):
+                yield (), _make_yaml_segment(source, start, end, token.value, token.style, find_key_role(token.value))
     starts = [start for start, _ in spans]
     for match in _COMMENT.finditer(source):
         before = bisect_right(starts, match.start()) - 1
@@ -141,7 +147,7 @@ def _find_notebook_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         place, name = (token.object, token.path), token.path[-1] if token.path else ""
         if token.kind == "key":
             if not is_plain_key(token.text) and not _MEDIA_TYPE.fullmatch(token.text):
-                role = CAPTION if "attachments" in token.path else TECHNICAL
+                role = CAPTION if "attachments" in token.path else find_key_role(token.text)
                 yield (), Segment(token.start, token.end, token.text, quote, role=role)
         elif token.kind == "number" and not jsontext.is_long_number(token.text):
             pass

@@ -98,6 +98,7 @@ class _Head:
     Attributes:
         encoding, delimiter: of the file.
         names: the names of the columns, as the header has them, or ``column 1`` and so on.
+        shown: the same as reports show them.
         columns: what was decided about each.
         size: bytes up to the end of the header; 0: there is none, and the first row is data.
         is_plain: whether nothing that identifies by itself is found in the header.
@@ -106,6 +107,7 @@ class _Head:
     encoding: Encoding
     delimiter: str
     names: tuple[str, ...] = field(repr=False)
+    shown: tuple[str, ...]
     columns: tuple[Column, ...]
     size: int
     is_plain: bool = True
@@ -153,7 +155,7 @@ def _read_head(beginning: bytes, job: Job, delimiter: str) -> _Head:
     ]
     columns = decide_columns(samples, job.policy, job.fields)
     header = Document.from_parts("", cells, roles=[KEPT] * len(cells))
-    return _Head(encoding, delimiter or ",", names, columns, size, not detect(header, job.policy))
+    return _Head(encoding, delimiter or ",", names, shown, columns, size, not detect(header, job.policy))
 
 
 def _find_header_row(rows: Sequence[Sequence[str]], width: int) -> int:
@@ -229,6 +231,9 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
     is_heading = chunk.first and head.size > 0
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
     tally = count_encoding(encoding) if chunk.first else Tally()
+    if chunk.first and head.size:
+        masked = (shown for name, shown in zip(head.names, head.shown, strict=True) if name.strip() and name != shown)
+        tally.identifying_headers.update(masked)
     position = 0
     number = 0
     while position < len(text):
