@@ -229,6 +229,24 @@ def test_letters_that_come_back_into_ascii_are_noted(run, tmp_path, monkeypatch,
     assert back.read_bytes().decode() == "name,town\nJosé Ibarra,Leeds\n"
 
 
+def test_another_vault_says_that_it_knows_nothing(run, study, tmp_path):
+    from allonym.vault import Vault
+
+    other = str(tmp_path / "other.vault")
+    with Vault.create(other, KEY) as vault, vault.book("") as book:
+        book.remember("Emma Tyler", "Ada Brook", "PERSON", "pseudonym@1", "ada brook")
+    tags, plain = b"login user=[USER_NAME_1] ip=[IP_ADDRESS_1]", b"see [NOTE_1] and [TODO] of release [2]"
+    done = run("restore", "-", "--vault", other, stdin=tags)
+    assert (done.code, done.out) == (1, tags.decode())
+    assert "note: nothing was restored" in done.err and "0 replacements restored, 2 not" in done.err
+    note = run("restore", "-", "--vault", other, stdin=plain)
+    assert (note.code, note.out) == (0, plain.decode()) and "note: nothing was restored" in note.err
+    own = run("restore", "-", "--vault", other, stdin=b"Emma Tyler wrote [PERSON_1].")
+    assert (own.code, own.out, own.err) == (0, "Ada Brook wrote [PERSON_1].", "")
+    folder = run("restore", str(tmp_path / "safe"), "-o", str(tmp_path / "back"), "--vault", other)
+    assert folder.code == 1 and "note: nothing was restored" in folder.err
+
+
 def test_a_table_comes_back_by_its_field(run, study, tmp_path):
     (tmp_path / "a.csv").write_bytes(b'name,note\r\n[PERSON_1],"to [PERSON_1], so"\r\n')
     vault = ("--vault", study, "--scope", "study", "--field", "note")

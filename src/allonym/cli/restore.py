@@ -30,6 +30,8 @@ from allonym.settings import REQUIRED, declare_setting
 if TYPE_CHECKING:
     from allonym.restoration import Restored
 
+_NOTHING_KNOWN = "nothing was restored: no replacement of this scope of the vault was found with certainty"
+
 
 @click.command(short_help="Restore the originals of an anonymised text or file.")
 @take_options
@@ -101,6 +103,8 @@ def restore(
         keys |= {"fields": texts.field, "format": texts.format, "plans": [] if plans is None else read_plans(plans)}
         with vault.open_vault() or nullcontext() as keeper, show_stage_bar("restoring", enabled=True) as advance:
             summary = restore_files(files, vault=keeper, advance=advance, **keys)
+        if vault.where is not None and not summary.restored:
+            print_note(_NOTHING_KNOWN)
         message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
         if skipped:
             print_note(f"{', '.join(skipped)}: no text can be put back into a file of this format", label="skipped:")
@@ -128,6 +132,8 @@ def restore(
             print_note(note)
     if explain:
         _list_mentions(result)
+    if vault.where is not None and not result.restored and text.strip():
+        print_note(_NOTHING_KNOWN)
     _report_unrestored(result.notes, result.unknown, f"{result.restored} replacements restored, {result.unknown} not")
 
 

@@ -381,10 +381,16 @@ def _restore_with_evidence(
         notes += note_ordinary_words(mine, scope_restorer._index)
         matches = order_matches((*matches, *explain_uncertain(mine, rows)))
         knows_tags = knows_tags or scope_restorer.knows_tags
-    matches = _withhold_matches(text, add_residue(text, matches, knows_tags=knows_tags), destination)
+    is_foreign = _is_from_vault(scope_restorer) and not origin.plans and not any(m.is_sure for m in matches)
+    matches = add_residue(text, matches, knows_tags=knows_tags, expects_tags=is_foreign)
+    matches = _withhold_matches(text, matches, destination)
     result = apply_matches(text, matches, notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
     return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
+
+
+def _is_from_vault(restorer: Restorer | None) -> bool:
+    return restorer is not None and restorer._vault is not None
 
 
 def _list_origin_replacements(origin: Origin) -> tuple[list[Known], dict[str, list[str]]]:

@@ -20,7 +20,7 @@ UNCERTAIN = "may be a replacement for {label} in another form, or the text's own
 
 _LONGEST = 80
 """Characters of a placeholder that are looked at."""
-_BEGIN = re.compile(rf"[{re.escape(OPENING)}][\"'# _:]{{0,3}}[A-Z]{{3}}")
+_BEGIN = re.compile(rf"[{re.escape(OPENING)}][\"'# _:]{{0,3}}(?:[A-Z]{{3}}|[A-Z]{{2}}_)")
 _NUMBERED = re.compile(r"[A-Z]{3}.*[0-9]")
 
 
@@ -40,19 +40,24 @@ class Residue:
     why: str
 
 
-def add_residue(text: str, matches: Sequence[Match], *, knows_tags: bool) -> list[Match]:
+def add_residue(text: str, matches: Sequence[Match], *, knows_tags: bool, expects_tags: bool = False) -> list[Match]:
     """Add to the matches the placeholders that none of them covers, and note tags that are doubled.
 
     Args:
         text: before restoring.
         matches: in reading order.
         knows_tags: whether any replacement is a tag; if not, placeholders are the text's own.
+        expects_tags: those of a known label are not the text's own all the same, such as where nothing else of the text
+            is known.
     """
     out = list(matches[:1])
     for a, b in pairwise(matches):
         is_doubled = a.evidence == GRAMMAR == b.evidence and a.row == b.row and not text[a.end : b.start].strip()
         out.append(b._replace(why=DOUBLED.format(label=b.label)) if is_doubled else b)
-    return order_matches((*out, *_find_invented_placeholders(text, matches))) if knows_tags else out
+    if not (knows_tags or expects_tags):
+        return out
+    others = _find_invented_placeholders(text, matches)
+    return order_matches((*out, *(m for m in others if knows_tags or m.label)))
 
 
 def order_matches(matches: Iterable[Match]) -> list[Match]:
