@@ -137,6 +137,7 @@ def make_rtf(body: str) -> bytes:
             "{\\field{\\*\\fldinst HYPERLINK a@example.com}{\\fldrslt x}}",
             f"{{\\field{{\\*\\fldinst HYPERLINK {MAIL}}}{{\\fldrslt x}}}}",
         ),
+        ("x{\\b\\pict 4142}y", "x{\\b}y"),
         ("\\b\\bin5 {Jan}y", "\\b{}y"),
     ],
 )

@@ -3,7 +3,7 @@
 import pytest
 
 from allonym.errors import DataError
-from allonym.files import read_transcript
+from allonym.files import format_of, get_format, read_transcript
 
 
 def test_bytes_around_edits_stay(run):
@@ -54,3 +54,8 @@ def test_speakers_are_replaced(run):
 def test_empty_file(run):
     out, report = run("a.txt", b"")
     assert out == b"" and report.documents == 1 and report.exit_code == 0
+
+
+@pytest.mark.parametrize("name", [".env", "a.py", "a.sql", "a.toml.gz", "A.LOG"])
+def test_source_code_and_settings_are_text(name):
+    assert format_of(name) == (get_format("txt"), name.endswith(".gz"))

@@ -230,6 +230,21 @@ def test_refused(program: Any, name: str, data: bytes, status: int, says: str) -
     assert answer.status_code == status and says in answer.json()["error"]["message"], answer.text
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.rtf", b"{\\rtf1 Write to ada@example.com.}"),
+        ("a.xml", b"<a>Write to ada@example.com.</a>"),
+        ("a.ics", b"BEGIN:VEVENT\nSUMMARY:Write to ada@example.com.\nEND:VEVENT\n"),
+    ],
+)
+def test_other_formats_are_read_and_written(name, data):
+    (document,) = files.read_file_texts(data, name, 1000).documents
+    plan = anonymize(Document(document.id, document.text)).plan
+    out = files.apply_plans_to_file(data, name, {document.id: plan})
+    assert out == data.replace(b"ada@example.com", b"[EMAIL_ADDRESS_1]")
+
+
 @pytest.mark.parametrize("make", [_encrypted, _loop])
 def test_pdfs_that_hurt(program: Any, make: Any) -> None:
     answer = _read(program, "a.pdf", make())

@@ -156,6 +156,9 @@ def _find_rtf_segments(source: str) -> Iterator[Segment]:
             asides.append(Segment(start, position, "", fixed="{}"))
         elif word in _BREAKS:
             gaps[stack[-1].is_aside] += _BREAKS[word]
+        elif word in _REMOVED:  # behind other words of its group
+            position = _find_group_end(source, position) - 1
+            asides.append(Segment(start, position, "", fixed=""))
         elif word in _TABLES:
             position = _find_group_end(source, start) - 1
     if run is not None:
