@@ -60,6 +60,31 @@ def test_a_card_stays_one(run):
     )
 
 
+def test_each_component_of_a_card_is_a_text_of_its_own(run):
+    card = """BEGIN:VCARD
+VERSION:4.0
+N:Holloway;Margaret,Ann;;;
+FN:Margaret Holloway
+ORG:Ashdown\\; Sons plc;Repairs
+ADR:;;12 Brook Lane;Fennside;;FS1 2AB;
+END:VCARD
+"""
+    lines = run("a.vcf", card.encode())[0].decode().splitlines()
+    assert lines[2].startswith("N:[PERSON_1];[PERSON_") and lines[2].endswith("];;;") and "\\" not in lines[2]
+    assert lines[3] == "FN:[PERSON_1]" and lines[4].count(";") - lines[4].count("\\;") == 1
+    assert lines[5] == "ADR:;;[STREET_ADDRESS_1];[CITY_1];;[POSTAL_CODE_1];"
+
+
+def test_a_card_at_a_mail_stays_one(run):
+    mail = (
+        'From: a@example.com\nMIME-Version: 1.0\nContent-Type: multipart/mixed; boundary="x"\n\n--x\n'
+        'Content-Type: application/octet-stream; name="card.vcf"\n'
+        'Content-Disposition: attachment; filename="card.vcf"\n\n'
+        "BEGIN:VCARD\nVERSION:3.0\nN:Holloway;Margaret;;;\nFN:Margaret Holloway\nEND:VCARD\n\n--x--\n"
+    )
+    assert b"\nN:[PERSON_1];[PERSON_1];;;\nFN:[PERSON_1]\n" in run("a.eml", mail.encode())[0]
+
+
 def test_nothing_found_means_the_same_bytes(run, nothing):
     data = ICS.replace("ATTACH;ENCODING=BASE64;VALUE=BINARY", "X-A").encode()
     assert run("a.ics", data, nothing)[0] == data

@@ -46,6 +46,10 @@ _STRUCTURAL_PARAMETERS = frozenset(
 _NAME_PARAMETERS = frozenset(("CN", "SORT-AS"))
 _PROSE = frozenset("SUMMARY DESCRIPTION LOCATION COMMENT CONTACT CATEGORIES NOTE TITLE ORG X-ALT-DESC".split())
 _NAMES = frozenset("FN N NICKNAME".split())
+_STRUCTURED = frozenset("N ADR ORG".split())
+"""Properties with components between semicolons (RFC 6350, sections 6.2.2, 6.3.1 and 6.6.4)."""
+_ADDRESS = ("STREET_ADDRESS",) * 3 + ("CITY", "STATE", "POSTAL_CODE", "COUNTRY")
+_SEMICOLON = re.compile(r"(?s)\\.|;")
 _IDENTIFIERS = {
     "UID": "GENERIC_ID",
     "EMAIL": "EMAIL_ADDRESS",
@@ -77,8 +81,20 @@ def find_calendar_segments(text: str) -> Iterator[Segment]:
             if parameter[1].upper() not in _STRUCTURAL_PARAMETERS:
                 yield from _read_parameter(text, parameter, lead)
         if name not in _STRUCTURAL:
-            yield from _read_value(text, *line.span("value"), name, lead)
+            for number, (start, end) in enumerate(_locate_components(text, *line.span("value"), name)):
+                role = _ADDRESS[number] if name == "ADR" and number < len(_ADDRESS) else ""
+                yield from _read_value(text, start, end, name, " " if number else lead, role)
     yield from _read_stray_text(text, position, len(text))
+
+
+def _locate_components(text: str, start: int, end: int, name: str) -> Iterator[tuple[int, int]]:
+    """Yield the intervals of the components of a structured value, such as family and given name, or of the whole."""
+    if name in _STRUCTURED:
+        for semicolon in _SEMICOLON.finditer(text, start, end):
+            if semicolon[0] == ";":
+                yield start, semicolon.start()
+                start = semicolon.end()
+    yield start, end
 
 
 def _read_stray_text(text: str, start: int, end: int) -> Iterator[Segment]:
@@ -105,18 +121,18 @@ def _get_role(name: str, value: str) -> str:
     return PROSE if is_wording else _IDENTIFIERS.get(name, TECHNICAL)
 
 
-def _read_value(text: str, start: int, end: int, name: str, lead: str) -> Iterator[Segment]:
+def _read_value(text: str, start: int, end: int, name: str, lead: str, role: str = "") -> Iterator[Segment]:
     if text[start : start + 7].lower() == "mailto:":
         start, name = start + 7, "EMAIL"
     value = _read_text(text[start:end])
     if not value.strip():
         return
     write: Callable[[str], str] = partial(_write_text, newline="\r\n" if "\r\n" in text else "\n")
-    role = _get_role(name, value)
+    role = role or _get_role(name, value)
     if name == "EMAIL":
         role, value, write = _IDENTIFIERS[name], read_substitute(value), write_substitute
     elif name in _NAMES:
-        role = find_name_role(value.replace(";", " ").strip())
+        role = find_name_role(value.strip())
     elif role == TECHNICAL:
         for time in _TIME.finditer(text, start, end):
             if beside := _read_text(text[start : time.start()]).strip():
