@@ -28,9 +28,16 @@ _LEAST_LETTERS = 4  # of a listed name; shorter ones are words of some language:
 _MOST_WORDS = 3  # behind a given name or a title
 _ARTICLES = frozenset({"der", "den", "het", "il"})
 _SCORE = 0.8
+IN_PATH = "path:name"
+"""Source of the names in paths."""
+
 _SOURCE = "lexicon:listed-name"
 _FAMILY_WEIGHT = 40  # of a family name that tells what stands before it, and of an inflected given name
 _TYPICAL_WEIGHT = 60
+_JOINED = re.compile(  # in a path, or with the ending of a file's name
+    r"(?:(?<=[/\\])([A-Z][a-z]+(?:_[A-Z][a-z]+){1,2})(?![A-Za-z])"
+    r"|(?<![^\s\"'(=:])([A-Z][a-z]+(?:_[A-Z][a-z]+){1,2})(?=[\d_-][\w-]*\.\w|[/\\.]\w))"
+)
 _NO_LAST_NAMES = ("no_names", "form_fields", "roles", "departments")
 _NAME_WORD = re.compile(r"(?:[OD]['’]|Ma?c)?[^\W\d_a-z][^\W\d_A-Z]+(?:['’-]?[^\W\d_]+)*|[A-Z]\.?")
 _LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
@@ -90,6 +97,15 @@ def is_full_name(text: str) -> bool:
         return weight >= _TYPICAL_WEIGHT
     is_word = any(last.lower() in words for words in (read_dictionary(), *map(read_word_list, _NO_LAST_NAMES)))
     return weight >= _TYPICAL_WEIGHT or (len(last) >= _LEAST_LETTERS and not is_word)
+
+
+def find_names_in_paths(text: str) -> Iterator[Span]:
+    """Find full names that underscores join in paths and names of files: ``interviews/Margaret_Holloway.wav``."""
+    for match in _JOINED.finditer(text) if "_" in text else ():
+        words = match[match.lastindex or 0].split("_")
+        last = next((n for n in range(len(words), 1, -1) if is_full_name(" ".join(words[:n]))), 0)
+        if last:
+            yield Span(match.start(), match.start() + len("_".join(words[:last])), "PERSON", _SCORE, IN_PATH)
 
 
 def find_listed_names(text: str, passages: Iterable[Interval]) -> Iterator[Span]:

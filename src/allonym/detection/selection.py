@@ -19,7 +19,7 @@ from allonym.detection import OPENING_MARKS, TAGGER, Detector
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.languages import Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
-from allonym.detection.listed_names import drop_greetings, find_listed_names
+from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths
 from allonym.detection.mentions import (
     ECHO_SCORE,
     find_capitalised_names,
@@ -113,6 +113,8 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
         candidates = _cover_passages(folded, unread, candidates)
     else:
         candidates += find_listed_names(folded, ((p.start, p.end) for p in unread))
+    if "rules" in policy.detectors:
+        candidates += find_names_in_paths(folded)
     candidates = drop_greetings(folded, candidates)
     return apply_structure(document, policy, candidates)
 

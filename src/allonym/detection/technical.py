@@ -21,6 +21,7 @@ from importlib.resources import files
 import re2
 
 from allonym.detection import TAGGER
+from allonym.detection.listed_names import IN_PATH
 from allonym.detection.scan import compile_pattern, encode_text, find_matches
 from allonym.detection.words import read_common_terms, read_ordinary_words, read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals, subtract_intervals
@@ -64,7 +65,7 @@ _COUNTING = frozenset(
 """Labels that count in technical text where a rule or a list found them."""
 _NOT_COUNTING = frozenset("UUID DOMAIN_NAME".split())
 _SHAPED = ("PERSON", "ORGANIZATION", "LOCATION")
-_OWN = ("lexicon:dictionary", "lexicon:metadata", "gateway:", "languages", "column")
+_OWN = ("lexicon:dictionary", "lexicon:metadata", "gateway:", "languages", "column", IN_PATH)
 _SURE_NAME, _LIKELY_NAME, _SURE_PLACE = 0.5, 0.2, 0.8
 """Scores that a name needs in code, in its strings and comments, and that any other name needs there."""
 _GLUE_BEFORE = frozenset("._$@/\\#&*-<")
