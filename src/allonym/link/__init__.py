@@ -12,6 +12,7 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
   conversation an introduction (``this is Mark``) means the speaker, and a greeting (``hi Mark``) does not; that may
   settle it, mention by mention.
 - ``the Beckhams`` are an entity of their own; a plural without ``the`` is the only bearer of the name, if there is one.
+- Columns of one row with a given name and a family name hold one person's name.
 - Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates.
 """
 
@@ -24,6 +25,7 @@ from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
 from allonym.labels import TAXONOMY, Taxonomy
+from allonym.link.name_columns import find_row_names
 from allonym.link.people import Group, describe_ambiguity, link_people
 from allonym.link.relatives import follows_couple_titles, make_couple_form
 from allonym.text.fold import spell_out_umlauts
@@ -76,12 +78,14 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     second_keys: dict[str, str] = {}  # key of a second spelling -> key of the first
     second_words: dict[str, str] = {}  # the same for words of people's names
     lineage = taxonomy.lineage
+    row_names = find_row_names(document)
     for span in sorted(spans, key=_start):
         label = span.label
         chain = lineage(label)
         family = chain[-1] if label != "TITLE" else label
         surface = text[span.start : span.end]
         if family == "PERSON":
+            surface = row_names.get((span.start, span.end), surface)
             normal = normalize_surface(surface)
             if letters := join_spelled_letters(normal, 3):
                 spelled_words.setdefault(letters, []).append(span)

@@ -125,6 +125,11 @@ class Ledger:
                 return self._record_value(kind, key, value, part)
         return None
 
+    def share(self, kind: str, key: str, value: str) -> None:
+        """Give ``key`` a value in the scope, for documents in which only it occurs, unless it has one already."""
+        if self._book is not None and self._book.recall(kind, key) is None:
+            self._book.enter(kind, key, value)
+
     def choose(
         self, kind: str, key: str, pool: Sequence[str], *, start: int | None = None, telling: Telling = str
     ) -> str | None:

@@ -217,6 +217,8 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
     for i, word in enumerate(person.given):
         new = _choose_given_name(cast, person, written.get(word, word), f"{key} +{word}" if i else key)
         _record_new_word(person, word, new)
+        if not i and new is not None and person.family:
+            cast.ledger.share(GIVEN, word, new)  # where "Margaret" stands alone, the scope's first Margaret is meant
     for word, full in person.short.items():
         if full in person.new:
             new = person.new[full]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from allonym.document import Span
 from allonym.kb import KnowledgeBase
+from allonym.link.name_columns import find_row_names
 from allonym.protocol import Wanted
 from allonym.replace import naming
 from allonym.replace.cast import Cast
@@ -123,6 +124,10 @@ class PersonReader:
         parsed = [parse_person(cast.kb, surface) for surface in target.surfaces]
         titles = [naming.find_title_and_gender_before(cast.text, span.start) for span in target.entity.spans]
         surfaces = list(zip(parsed, target.surfaces, target.entity.spans, titles, strict=True))
+        row_names = find_row_names(cast.setting.document)
+        for _, _, span, before in surfaces[:]:
+            if (name := row_names.get((span.start, span.end))) is not None:
+                surfaces.append((parse_person(cast.kb, name), name, span, before))
         for pieces, *_ in surfaces:
             for piece in pieces:
                 if piece.kind == "name":
