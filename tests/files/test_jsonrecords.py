@@ -209,3 +209,19 @@ def test_keys_that_are_names_are_covered_and_not_reported(run):
     shown = report.to_text() + report.to_json()
     assert not any(name in shown for name in ("Gareth", "Priya", "Nkechi")) and "*.note" in shown
     assert run("b.json", source.encode(), Policy.only([]))[0] == source.encode()
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.yaml"])
+def test_numbers_are_covered_where_their_key_tells_what_they_identify(run, name):
+    source = '{"pin": 4411, "sortcode": 204112, "lat": 51.5074, "lon": -0.1278, "stars": 5, "phone": 1, "ok": true}'
+    out = run(name, source.encode())[0]
+    assert json.loads(out) == {
+        "pin": "[PIN_1]",
+        "sortcode": "[BANK_ACCOUNT_1]",
+        "lat": "[LOCATION_COORDINATES_1]",
+        "lon": "[LOCATION_COORDINATES_2]",
+        "stars": 5,
+        "phone": 1,
+        "ok": True,
+    }
+    assert run(name, source.encode(), Policy.only(["PERSON"]))[0] == source.encode()

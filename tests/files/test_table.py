@@ -260,3 +260,8 @@ def test_a_header_that_is_a_person_stays_and_is_told_by_its_number(run, policy):
     shown = report.to_text() + report.to_json()
     assert "headers of column 2, column 3 may" in shown and "Unit Price" in shown
     assert not any(name in shown for name in ("Margaret", "Gareth"))
+
+
+def test_sort_codes_and_pins_are_known_by_their_column(run, policy):
+    out = run("a.csv", b"sort_code,pin,stars\n20-41-12,4411,5\n20-41-13,4412,4\n", policy)[0]
+    assert out == b"sort_code,pin,stars\n[BANK_ACCOUNT_1],[PIN_1],5\n[BANK_ACCOUNT_2],[PIN_2],4\n"

@@ -149,6 +149,7 @@ def _ends_with(words: str, phrases: Iterable[str]) -> int:
     return max((len(p) for p in phrases if words == p or words.endswith(f" {p}")), default=0)
 
 
+@lru_cache(maxsize=4096)
 def find_label_of_name(name: str) -> str:
     """Return the label that a column's name tells, or an empty string."""
     words = _split_name(name.rpartition(".")[2] if "." in name.strip(".") and " " not in name else name)
@@ -158,6 +159,14 @@ def find_label_of_name(name: str) -> str:
     lengths = {label: _ends_with(words, phrases) for label, phrases in _read_words()["ending"].items()}
     label = max(lengths, key=lambda name: lengths[name])
     return label if lengths[label] else ""
+
+
+def find_role_of_number(name: str, value: str, policy: Policy) -> str:
+    """Return the label that a name tells about a number below it, as in a table; prose where it tells none."""
+    label = find_label_of_name(name)
+    if not label or not (policy.every or policy.labels) or not _can_hold(label, [value], policy):
+        return PROSE
+    return _choose_label(label, policy)
 
 
 def is_missing(value: str) -> bool:

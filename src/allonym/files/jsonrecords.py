@@ -18,7 +18,7 @@ from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
 from allonym.document import KEPT, PROSE, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields, find_role_of_number
 from allonym.files.encoding import (
     SAMPLE,
     Encoding,
@@ -78,7 +78,7 @@ def make_record_draft(
     """
     try:
         value = jsontext.parse_json(text)
-        tokens = list(jsontext.find_json_tokens(text, every_number=bool(columns)))
+        tokens = list(jsontext.find_json_tokens(text, every_number=True))
     except RECORD_ERRORS as error:
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
@@ -106,6 +106,8 @@ def _find_role(token: Token, columns: Columns, job: Job) -> str:
     """Return the role of a token's text in the document of its record."""
     if token.kind == "key":
         return find_key_role(token.text)
+    if token.kind == "number" and token.path and not columns:
+        return find_role_of_number(token.path[-1], token.text, job.policy)
     role = columns.get(token.path, UNKNOWN).get_cell_role(token.text)
     return PROSE if role == KEPT and job.fields else role
 

@@ -20,7 +20,7 @@ from allonym.batch import RECORD_ERRORS, format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.errors import DataError, hide_foreign_errors, require_extra
 from allonym.files import jsontext
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, is_number
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, find_role_of_number, is_number
 from allonym.files.fields import FieldKeys, find_key_role, is_key_to_read, is_plain_key, list_capitalised_words
 from allonym.files.markup import find_xml_values
 from allonym.files.pictures import make_grey_data_uri, make_grey_png
@@ -59,7 +59,9 @@ def _give_roles(values: Sequence[tuple[FieldKeys, Segment]], policy: Policy) -> 
         if path and role == PROSE:
             role = columns.get(path, UNKNOWN).get_cell_role(text)
             is_plain = text.strip().lower() in _LITERALS or (is_number(text) and sum(map(str.isdigit, text)) < 7)
-            role = KEPT if path not in columns and is_plain else role
+            if path not in columns and is_number(text):
+                role = find_role_of_number(path[-1], text, policy)
+            role = KEPT if path not in columns and is_plain and role == PROSE else role
         lead = format_lead_in(path[-1], text) if path and is_plain_key(path[-1]) else ""
         segments.append(replace(segment, role=role, before=f"{segment.before}{lead}"))
     return segments
