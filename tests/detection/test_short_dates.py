@@ -59,3 +59,20 @@ def test_british_dates_move_as_british_ones():
     for edit in result.plan.edits:
         assert edit.replacement.count("/") == edit.original.count("/") and int(edit.replacement.split("/")[1]) <= 12
     assert len(result.plan.edits) == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "order"),
+    [
+        ("Born 07/11/1971, phone +44 29 2018 0999", "dmy"),
+        ("Born 07/11/1971, phone +49 (0)30 901820", "dmy"),
+        ("Born 07/11/1971, lives at NP20 5AG", "dmy"),
+        ("Born 07/11/1971, phone +44 29 2018 0999, seen 11/23/2023", "mdy"),
+        ("Born 07/11/1971, phone +1 212 555 0142", "mdy"),
+        ("Born 07/11/1971, up by +44 points", "mdy"),
+        ("Born 07/11/1971", "mdy"),
+    ],
+)
+def test_the_country_of_numbers_tells_the_order_of_dates(text, order):
+    assert find_date_order(text, "mdy") == order
+    assert find_date_order(text) == ("mdy" if "23/" in text else "")

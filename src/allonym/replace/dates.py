@@ -264,7 +264,8 @@ def shift_dates(
 
     Args:
         max_days: the most that a date moves either way, 1 to 36,500; it never moves by 0.
-        order: how ``03/04/2020`` is read, where no other date of the document shows it.
+        order: how ``03/04/2020`` is read, where no other date of the document shows it, nor a telephone number or a
+            British postcode.
         subject: metadata key that names the person; all documents of one person move alike.
         keep_weekday: move by whole weeks only.
     """

@@ -9,15 +9,23 @@ from functools import lru_cache
 SHORT_DATE = re.compile(r"(?<![\w./,\-])([0-9]{1,2})/([0-9]{1,2})(?![\w/\-]|[.,][0-9])")
 """A day and a month without a year, in any order."""
 _FULL_DATE = re.compile(r"(?<![\w./\-])([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-](?:[0-9]{4}|[0-9]{2})(?![\w/\-]|\.[0-9])")
+_DAY_FIRST = re.compile(
+    r"(?<![\w+])\+(?!63|81|82|86)[2-9](?:[ ().\u00a0\-]{0,2}[0-9]){8,13}(?![0-9])"
+    r"|(?<!\w)[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?!\w)"
+)
+"""A telephone number of a country in which the day is written first, or a British postcode."""
 
 
 @lru_cache(maxsize=16)
 def find_date_order(text: str, default: str = "") -> str:
     """Tell how a text writes its dates in digits: ``dmy``, ``mdy``, or ``default`` where they do not tell.
 
-    Dates with a year count first, then those without one.
+    Dates with a year count first, then those without one. Where dates do not tell, a telephone number of a country
+    that writes the day first, or a British postcode, makes ``mdy`` ``dmy``.
 
     >>> find_date_order("from 9/2/2022 to 23/2/2022")
+    'dmy'
+    >>> find_date_order("born 07/11/1971, phone +44 20 7946 0958", "mdy")
     'dmy'
     """
     for pattern in (_FULL_DATE, SHORT_DATE):
@@ -26,7 +34,7 @@ def find_date_order(text: str, default: str = "") -> str:
             return max(("dmy", "mdy"), key=orders.count)
         if orders:
             return orders[0]
-    return default
+    return "dmy" if default == "mdy" and _DAY_FIRST.search(text) else default
 
 
 def _list_orders(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
