@@ -21,6 +21,9 @@ PROSE, CAPTION, TECHNICAL, KEPT = "", "caption", "technical", "kept"
 lists only. Of a caption (the name of a sheet) only direct identifiers count; of a kept value (a number, a category)
 only those that rules or lists find."""
 
+DATES_OF = "\0dates of"
+"""Key of ``Document.meta`` that names a collection whose documents have their dates moved alike, such as a mailbox."""
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:

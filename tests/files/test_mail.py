@@ -6,6 +6,7 @@ import mailbox
 import re
 from contextlib import closing
 from email.message import EmailMessage
+from itertools import pairwise
 
 import pytest
 from tests.mails import ORIGINALS, list_mails
@@ -233,6 +234,27 @@ def test_mails_of_a_mailbox_are_treated_one_by_one(run, tmp_path, policy):
             assert "okafor" not in str(message["To"]) and re.fullmatch(
                 r"\S+ [A-Z][a-z]{2} .* \d{4}", message.get_from()
             )
+
+
+def test_dates_of_a_mailbox_move_alike(tmp_path):
+    from datetime import datetime, timedelta
+
+    from allonym.files import anonymize_path
+    from allonym.vault import Vault
+
+    dates = ("Thu, 14 Mar 2024 10:00:00 +0000", "Fri, 15 Mar 2024 10:00:00 +0000", "Fri, 12 Apr 2024 10:00:00 +0000")
+    mails = (f"From a@example.com {d[5:]}\nFrom: a@example.com\nDate: {d}\n\nHi {i}.\n\n" for i, d in enumerate(dates))
+    (tmp_path / "in.mbox").write_text("".join(mails))
+    out = []
+    with Vault.create(tmp_path / "v", b"a secret of the tests, long enough") as vault:
+        for size in (1, 1 << 20):
+            anonymize_path(tmp_path / "in.mbox", tmp_path / f"{size}.mbox", "pseudonyms", vault=vault, batch_size=size)
+            out.append((tmp_path / f"{size}.mbox").read_text())
+    moved = [datetime.strptime(d, "%a, %d %b %Y %H:%M:%S %z") for d in re.findall(r"(?m)^Date: (.*)", out[0])]
+    assert [b - a for a, b in pairwise(moved)] == [timedelta(1), timedelta(28)] and moved[
+        0
+    ].date().isoformat() != "2024-03-14"
+    assert out[0] == out[1]
 
 
 def test_names_with_commas_and_dates_of_headers(run):

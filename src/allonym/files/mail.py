@@ -22,7 +22,7 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from allonym.batch import RECORD_ERRORS
-from allonym.document import PROSE, TECHNICAL
+from allonym.document import DATES_OF, PROSE, TECHNICAL
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files import markup
 from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
@@ -31,8 +31,9 @@ from allonym.files.fields import mask_unusual_name
 from allonym.files.formats import format_of
 from allonym.files.mailheaders import SEALS, read_envelope, read_header
 from allonym.files.pictures import strip_picture_metadata
-from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally
+from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 from allonym.files.segments import Segment, splice_segments, to_document
+from allonym.plan import digest
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
 _STRAY_LINE = re.compile(
@@ -43,6 +44,8 @@ _STRAY_LINE = re.compile(
 _BLANK = re.compile(rb"\r?\n")
 _ENVELOPE = re.compile(rb"From [^\r\n]*\r?\n")
 _NEXT_MAIL = re.compile(r"(?:\A|\n)\r?\n(?=From [^\r\n]* \d\d:\d\d)")
+_TELLING = 1 << 16
+"""Bytes at the beginning of a mailbox by which it is told from others."""
 _TYPES = {
     "text/csv": "csv",
     "text/calendar": "ics",
@@ -459,8 +462,12 @@ def _join_blocks(data: bytes, start: int, end: int, blocks: Sequence[_Block]) ->
 
 
 def _read_mailbox_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
-    stream.seek(start)
-    return make_chunks(cut_stream(stream, Encoding("utf-8"), size, _find_last_mail), (), start)
+    beginning = read_beginning(stream, _TELLING)
+    head = (digest(beginning.decode("latin-1")),)
+    if start:
+        stream.seek(start)
+        beginning = b""
+    return make_chunks(cut_stream(stream, Encoding("utf-8"), size, _find_last_mail, beginning), head, start)
 
 
 def _find_last_mail(text: str, at_end: bool) -> int:
@@ -476,7 +483,9 @@ def _parse_mailbox(chunk: Chunk, job: Job) -> ParsedChunk:
         if a == b:
             continue
         try:
-            pieces.append(replace(read_mail(chunk.data[a:b], job, tally), line=number))
+            draft = read_mail(chunk.data[a:b], job, tally)
+            meta = {**draft.document.meta, DATES_OF: chunk.head[0]}  # an answer stays behind what it answers
+            pieces.append(replace(draft, document=replace(draft.document, meta=meta), line=number))
         except DataError as error:
             pieces.append(Failure("", number, str(error)))
     return ParsedChunk(pieces, len(pieces), tally)

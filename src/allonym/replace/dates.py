@@ -11,7 +11,7 @@ from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any, Literal
 
-from allonym.document import splice_text
+from allonym.document import DATES_OF, splice_text
 from allonym.errors import DataError
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
@@ -223,13 +223,17 @@ def _list_day_shifts(max_days: int, keep_weekday: bool) -> tuple[int, ...]:
 
 
 def draw_nonzero_shift(setting: Setting, subject: str, limit: int, kind: str = "") -> int:
-    """Return a keyed number for this document or subject: from ``-limit`` to ``limit``, never 0; one for each ``kind``.
+    """Return a keyed number for this document, its mailbox or its subject, one for each ``kind``.
+
+    It is from ``-limit`` to ``limit``, never 0.
 
     Raises:
         DataError: the document lacks the metadata key ``subject``.
     """
     document = setting.document
     name = f"document\0{document.id}" if document.id else f"text\0{digest(document.text)}"
+    if DATES_OF in document.meta:
+        name = f"file\0{document.meta[DATES_OF]}"
     if subject:
         value = document.meta.get(subject)
         if value is None or value == "":
@@ -259,7 +263,8 @@ def shift_dates(
 ) -> str:
     """Write the date as it was written, moved by the same secret number of days throughout the document.
 
-    Intervals between full dates are kept to the day. A document is known by its id, or by its text where it has none.
+    Intervals between full dates are kept to the day. A document is known by its id, or by its text where it has none;
+    all mails of a mailbox move alike.
     A text that is no date in a known form, and a year or a weekday alone, becomes a tag; a time of day stays.
 
     Args:
