@@ -28,11 +28,11 @@ def find_row_names(document: Document) -> dict[Interval, str]:
             columns.setdefault(owner, {}).setdefault(part, []).append((start, start + len(value.strip())))
     names: dict[Interval, str] = {}
     for parts in columns.values():
-        given, family = parts.get("given", []), parts.get("family") or parts.get("unsure", [])
-        if len(given) == len(family) == 1:
-            first, last = (document.text[slice(*place)] for place in (given[0], family[0]))
+        forenames, family = parts.get("given", []), parts.get("family") or parts.get("unsure", [])
+        if len(forenames) == len(family) == 1:
+            first, last = (document.text[slice(*place)] for place in (forenames[0], family[0]))
             if first not in last:  # a column "name" may hold the full name
-                names |= dict.fromkeys((given[0], family[0]), f"{first} {last}")
+                names |= dict.fromkeys((forenames[0], family[0]), f"{first} {last}")
     return names
 
 

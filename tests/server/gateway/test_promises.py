@@ -22,8 +22,8 @@ from allonym.server.gateway.answering import (
     format_event,
     parse_json_object,
 )
+from allonym.server.gateway.passages import RequestText
 from allonym.server.gateway.protect import ENDPOINTS, Preparer, Protected, Protector
-from allonym.server.gateway.reading import RequestText
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer
 

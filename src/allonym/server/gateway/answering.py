@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 
 from allonym.server.gateway.messages import MessagesAnswer
+from allonym.server.gateway.passages import dump_json
 from allonym.server.gateway.protect import ProtectedRequest
-from allonym.server.gateway.reading import dump_json
 from allonym.server.gateway.refusal import LogLine, Unanswered, make_error_body, make_lost_request_error
 from allonym.server.gateway.restoring import AnswerRestorer, Call, TextStream, read_call
 

@@ -21,8 +21,9 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from allonym.server.gateway.answering import parse_answer_or_make_error, restore_answer, restore_events
+from allonym.server.gateway.passages import dump_json
 from allonym.server.gateway.protect import ENDPOINTS, Endpoint, Preparer, ProtectedRequest
-from allonym.server.gateway.reading import MODEL, dump_json
+from allonym.server.gateway.reading import MODEL
 from allonym.server.gateway.refusal import (
     LogLine,
     Refusal,

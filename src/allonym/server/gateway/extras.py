@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 
 from allonym.server.gateway import reading
-from allonym.server.gateway.reading import DEEPEST, NAME, Field, FieldReaders, make_list_reader, make_object_reader
+from allonym.server.gateway.passages import NAME
+from allonym.server.gateway.reading import DEEPEST, Field, FieldReaders, make_list_reader, make_object_reader
 from allonym.server.gateway.shapes import map_readers
 
 _DURATION = re.compile(r"-?[0-9]{1,6}(?:ms|s|m|h)?")

@@ -32,7 +32,8 @@ from allonym.restoration import Restorer
 from allonym.restoration.destination import Destination, list_whole_addresses
 from allonym.server.gateway.extras import EXTRAS
 from allonym.server.gateway.messages import MESSAGES, add_placeholder_note_to_system
-from allonym.server.gateway.reading import FieldReaders, Passage, Piece, RequestText
+from allonym.server.gateway.passages import Passage, Piece, RequestText
+from allonym.server.gateway.reading import FieldReaders
 from allonym.server.gateway.refusal import Refusal
 from allonym.server.gateway.restoring import AnswerRestorer
 from allonym.server.gateway.settings import Settings

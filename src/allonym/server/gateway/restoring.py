@@ -14,7 +14,7 @@ from typing import Any
 
 from allonym.restoration import Restorer
 from allonym.restoration.destination import Destination
-from allonym.server.gateway.reading import dump_json
+from allonym.server.gateway.passages import dump_json
 from allonym.server.gateway.withheld import Pairs, read_strings
 
 _RUN = re.compile(r'[^"\\]+')

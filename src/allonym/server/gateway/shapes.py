@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from allonym.server.gateway import reading
+from allonym.server.gateway.passages import RequestText
 from allonym.server.gateway.reading import (
     Field,
     FieldReaders,
@@ -221,7 +222,7 @@ EMBEDDINGS: FieldReaders = {
 }
 
 
-def collect_request_texts(request: reading.RequestText, body: object, readers: FieldReaders) -> None:
+def collect_request_texts(request: RequestText, body: object, readers: FieldReaders) -> None:
     """Check a whole request, and collect its texts in ``request``.
 
     Raises:

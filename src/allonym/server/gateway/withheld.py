@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-from allonym.server.gateway.reading import dump_json, is_json_container
+from allonym.server.gateway.passages import dump_json, is_json_container
 
 _REMEMBERED = 8192  # calls and texts
 _IDS = ("tool_call_id", "call_id", "tool_use_id", "id")
