@@ -556,3 +556,30 @@ def test_the_report_of_a_table_suggests_to_name_fields(tmp_path, policy):
     assert "--field NAME" in anonymize_path(tmp_path / "a.csv", tmp_path / "b.csv", policy).to_text()
     named = anonymize_path(tmp_path / "a.csv", tmp_path / "c.csv", policy, fields=["text"])
     assert "--field NAME" not in named.to_text()
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "is_refused"),
+    [
+        ("a.docx", "b.txt", True),
+        ("a.txt", "b.docx", True),
+        ("a.pdf", "b.docx", True),
+        ("a.msg", "b.pdf", True),
+        ("a.msg", "b.eml", False),
+        ("a.docx", "b.docm", False),
+        ("a.csv", "b.txt", False),
+        ("a.csv", "b.out", False),
+        ("a.csv", "b.csv.gz", False),
+    ],
+)
+def test_no_file_is_called_by_the_suffix_of_another_format(tmp_path, policy, source, target, is_refused):
+    from allonym.files.items import check_target_suffix, list_items
+
+    (tmp_path / source).write_bytes(b"x")
+    items, _ = list_items(tmp_path / source, tmp_path / target, None)
+    if not is_refused:
+        check_target_suffix(items)
+        return
+    with pytest.raises(UsageError, match=r"is written as .*, and .* is called"):
+        anonymize_path(tmp_path / source, tmp_path / target, policy)
+    assert not (tmp_path / target).exists()

@@ -11,6 +11,7 @@ from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
 from allonym.files.record import Failure, Format
 
+_TEXT_FORMATS = frozenset("txt md jsonl json csv tsv html eml mbox ics vcf xml yaml ipynb srt vtt rtf".split())
 _NOWHERE = Path(os.devnull, "folder")
 
 
@@ -105,6 +106,23 @@ def check_outputs_distinct(items: Sequence[Item], extras: Sequence[Path]) -> Non
         if real in paths:
             raise UsageError(f"{path} is named for two outputs of the run")
         paths.add(real)
+
+
+def check_target_suffix(items: Sequence[Item]) -> None:
+    """Raise :class:`UsageError` if the suffix of a target is that of a format which its bytes will not have.
+
+    One text file may be called like another, since any editor opens it.
+    """
+    for item in items:
+        if item.format is None or item.target is None:
+            continue
+        written = get_format(item.format.written_as or item.format.name).name
+        try:
+            named = format_of(item.target.name)[0].name
+        except DataError:
+            continue
+        if written != named and not {written, named} <= _TEXT_FORMATS:
+            raise UsageError(f"{item.name} is written as .{written}, and {item.target} is called a .{named} file")
 
 
 def check_targets_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:

@@ -12,7 +12,7 @@ from allonym.document import Document
 from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.encoding import decode_file
 from allonym.files.formats import format_of
-from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
+from allonym.files.items import check_outputs_distinct, check_target_suffix, check_targets_free, list_items
 from allonym.files.output import write_file
 from allonym.files.rewrite import rewrite_path
 from allonym.plan import Plan, apply_edits_to_parts, digest, read_plan_rows
@@ -70,6 +70,7 @@ def list_files_to_restore(
         )
     items = [i for i in items if i.name not in skipped]
     check_outputs_distinct(items, ())
+    check_target_suffix(items)
     files = [(i.source, i.target) for i in items if i.source is not None and i.target is not None]
     check_targets_free([target for _, target in files], (), overwrite)
     return files, skipped

@@ -15,7 +15,14 @@ from allonym import __version__
 from allonym.batch import Findings, Key, run_ordered
 from allonym.document import Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
-from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
+from allonym.files.items import (
+    Item,
+    check_outputs_distinct,
+    check_target_suffix,
+    check_targets_free,
+    list_items,
+    list_sources,
+)
 from allonym.files.journal import Journal
 from allonym.files.names import count_identifying_names, give_safe_names, write_name_list
 from allonym.files.output import (
@@ -134,6 +141,7 @@ def anonymize_path(
     settings = describe_settings(job, items, format, is_folder)
     extras = [Path(p) for p in (quarantine, plans, report, name_list) if p is not None]
     check_outputs_distinct(items, extras)
+    check_target_suffix(items)
     identity = describe_run_identity(
         items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
     )
