@@ -225,3 +225,12 @@ def test_numbers_are_covered_where_their_key_tells_what_they_identify(run, name)
         "ok": True,
     }
     assert run(name, source.encode(), Policy.only(["PERSON"]))[0] == source.encode()
+
+
+def test_ids_that_people_bear_are_covered_in_lists_of_records(run):
+    data = b'[{"id":"P-0147","t":"a"},{"id":"P-0148","t":"ID P-0147"}]'
+    assert (
+        run("a.json", data)[0] == b'[{"id":"[GENERIC_ID_1]","t":"a"},{"id":"[GENERIC_ID_2]","t":"ID [GENERIC_ID_1]"}]'
+    )
+    data = b'[{"id":"doc-17","t":"a"},{"id":"doc-18","t":"b"}]'
+    assert run("a.json", data)[0] == data

@@ -14,7 +14,7 @@ from openpyxl import Workbook
 from allonym.errors import UsageError
 from allonym.files import anonymize_path, read_documents
 from allonym.files.restoring import is_plain_text_name, list_files_to_restore, read_plans, restore_files
-from allonym.policy import Policy, TermList
+from allonym.policy import Policy, Rule, TermList
 from allonym.vault import Vault
 
 SECRET = b"a secret of the tests, long enough"
@@ -130,3 +130,28 @@ def test_documents_without_text_are_written_too(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"")
     restore_files([(tmp_path / "a.txt", tmp_path / "b.txt")], key="correct horse battery")
     assert (tmp_path / "b.txt").read_bytes() == b""
+
+
+@pytest.mark.parametrize("treatment", ["keep", "GENERIC_ID"])
+def test_plans_restore_tables_whose_ids_are_covered_or_kept(tmp_path, treatment):
+    source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))
+    source.write_text("id,Comment\nP-0147,mail a@example.com\nP-0148,mail b@example.com and c@example.com\n")
+    policy = Policy.load("default").with_(detectors=("rules",), columns={"id": "keep"} if treatment == "keep" else {})
+    anonymize_path(source, safe, policy, plans=plans, originals=True)
+    assert ("P-0147" in safe.read_text()) == (treatment == "keep")
+    result = restore_files([(safe, back)], plans=read_plans(plans))
+    assert back.read_bytes() == source.read_bytes() and not result.notes
+
+
+@pytest.mark.parametrize("operator", ["tag", "pseudonym"])
+@pytest.mark.parametrize("labels", [("PERSON",), ("PERSON", "AGE", "STREET_ADDRESS")])
+def test_plans_restore_keys_and_numbers(tmp_path, operator, labels):
+    source, safe, back, plans = (tmp_path / name for name in ("a.json", "safe.json", "back.json", "plans.jsonl"))
+    source.write_text(
+        '{"Gareth Price": {"age": "44"}, "street": "5 Leeds Road", "Priya Raman": "Priya Raman is ill", "Nkechi": "Nkechi is late", "lat": 51.5}'
+    )
+    policy = Policy.only(labels).with_(dictionary=TERMS, default=Rule(operator))
+    anonymize_path(source, safe, policy, plans=plans, originals=True, key="k" * 32)
+    assert "Gareth" not in safe.read_text() and 'Raman":' not in safe.read_text()
+    result = restore_files([(safe, back)], plans=read_plans(plans), key="k" * 32)
+    assert back.read_bytes() == source.read_bytes() and not result.notes

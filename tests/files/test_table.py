@@ -265,3 +265,16 @@ def test_a_header_that_is_a_person_stays_and_is_told_by_its_number(run, policy):
 def test_sort_codes_and_pins_are_known_by_their_column(run, policy):
     out = run("a.csv", b"sort_code,pin,stars\n20-41-12,4411,5\n20-41-13,4412,4\n", policy)[0]
     assert out == b"sort_code,pin,stars\n[BANK_ACCOUNT_1],[PIN_1],5\n[BANK_ACCOUNT_2],[PIN_2],4\n"
+
+
+def test_ids_that_people_bear_are_covered_as_in_text(run, policy):
+    data = b"id,Comment\nP-0147,fine\nP-0148,late after ID P-0147\n"
+    assert (
+        run("a.csv", data, policy)[0]
+        == b"id,Comment\n[GENERIC_ID_1],fine\n[GENERIC_ID_2],late after ID [GENERIC_ID_1]\n"
+    )
+    assert run("a.csv", data, policy.with_(columns={"id": "keep"}))[0].startswith(b"id,Comment\nP-0147,fine\nP-0148,")
+    assert run("a.csv", data, Policy.only(["PERSON"]))[0] == data
+    for ids in (("1", "2"), ("doc-17", "doc-18"), ("P-0147", "P-0147"), ("3f2a9c01", "3f2a9c02")):
+        data = "id,Comment\n{},fine\n{},late\n".format(*ids).encode()
+        assert run("a.csv", data, policy)[0] == data

@@ -77,7 +77,7 @@ def is_typical_name(word: str) -> bool:
 def is_given_name(text: str) -> bool:
     """Whether a capitalised word is a given name of many people, and no ordinary word as "May" is."""
     is_word = text.lower() in read_word_list("no_names") | read_word_list("given_names_too")
-    return _NAME_WORD.fullmatch(text) is not None and not is_word and _get_weight(text) >= _TYPICAL_WEIGHT
+    return _NAME_WORD.fullmatch(text) is not None and not is_word and _get_weight(text) >= _FAMILY_WEIGHT
 
 
 @lru_cache(maxsize=16384)
@@ -90,9 +90,15 @@ def is_full_name(text: str) -> bool:
     if not 1 < len(words) <= 1 + _MOST_WORDS or not all(_NAME_WORD.fullmatch(word) for word in words):
         return False
     first, last = words[0], words[-1]
-    if first.lower() in read_word_list("no_names") or _get_weight(first.partition("-")[0], least=3) < _TYPICAL_WEIGHT:
+    given, weight = _get_weight(first.partition("-")[0], least=3), _get_weight(last, "last", least=2)
+    if (
+        given
+        and weight
+        and first.lower() not in read_dictionary() | read_word_list("no_names") | read_word_list("given_names_too")
+    ):
+        return True  # as pseudonyms are
+    if first.lower() in read_word_list("no_names") or given < _TYPICAL_WEIGHT:
         return False
-    weight = _get_weight(last, "last", least=2)
     if first.lower() in read_word_list("given_names_too"):
         return weight >= _TYPICAL_WEIGHT
     is_word = any(last.lower() in words for words in (read_dictionary(), *map(read_word_list, _NO_LAST_NAMES)))

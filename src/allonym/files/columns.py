@@ -17,10 +17,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from allonym.batch import join_fields, split_field_name
-from allonym.detection.listed_names import is_full_name, is_given_name
 from allonym.document import KEPT, PROSE
 from allonym.errors import check_names
-from allonym.files.fields import FieldKeys, format_masked_keys, is_record_id
+from allonym.files.fields import FieldKeys, format_masked_keys, is_persons_name, is_record_id
 from allonym.policy import Policy
 from allonym.settings import read_toml
 
@@ -52,6 +51,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _COMPACT = re.compile(r"\d{8}T?")
+_CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9]+)*")
 _NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
 _LIKELY_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
 _WORDED = frozenset(("PERSON", "ORGANIZATION", "LOCATION", "OCCUPATION", "ONLINE_ID"))
@@ -162,11 +162,14 @@ def find_label_of_name(name: str) -> str:
 
 
 def find_role_of_number(name: str, value: str, policy: Policy) -> str:
-    """Return the label that a name tells about a number below it, as in a table; prose where it tells none."""
+    """Return the label that a name tells about a number below it, as in a table; prose where it tells none.
+
+    Where the policy does not look for the label, the number is kept.
+    """
     label = find_label_of_name(name)
-    if not label or not (policy.every or policy.labels) or not _can_hold(label, [value], policy):
+    if not label or not _can_hold(label, [value], policy):
         return PROSE
-    return _choose_label(label, policy)
+    return (_choose_label(label, policy) if policy.every or policy.labels else PROSE) or KEPT
 
 
 def is_missing(value: str) -> bool:
@@ -219,7 +222,10 @@ def _decide_column(name: str, shown: str, values: Sequence[str], policy: Policy,
     if treatment not in (None, "keep"):
         return Column(shown, PROSE if treatment == "text" else str(treatment), "chosen", *counts, chosen=True)
     if not fields and values and all(is_record_id((name,), v) for v in values):
-        return Column(shown, KEPT, "record id", *counts, treated=False)
+        if treatment == "keep" or not _are_codes_of_people(values):
+            return Column(shown, KEPT, "record id", *counts, treated=False)
+        role = _choose_label("GENERIC_ID", policy) or KEPT
+        return Column(shown, role, "codes, each once", *counts, chosen=role == KEPT)
     role, reason, categories = _judge_values(name, values, different, policy)
     if treatment == "keep":
         return Column(shown, KEPT, "chosen", *counts, values=categories, chosen=role != KEPT)
@@ -280,6 +286,11 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     elif is_short and repeats and not share:
         return KEPT, f"{len(different)} values that repeat", frozenset(different)
     return PROSE, "text", None
+
+
+def _are_codes_of_people(values: Sequence[str]) -> bool:
+    """Tell whether ids are codes as people bear them: capitals, then digits, as in P-0147, each once."""
+    return len(values) > 1 and len({*values}) == len(values) and all(map(_CODE_OF_PERSON.fullmatch, values))
 
 
 def _are_long_codes(values: Sequence[str]) -> bool:
@@ -372,7 +383,7 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
 
     if not name.strip():
         return True
-    if is_full_name(name.strip()) or is_given_name(name.strip()):
+    if is_persons_name(name.strip()):
         return True
     is_expected = _is_known_name(name) or any(name in keys for keys in policy.metadata.values())
     return not is_expected and bool(detect(name, policy))

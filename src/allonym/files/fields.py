@@ -16,7 +16,6 @@ from allonym.document import TECHNICAL
 
 ID_NAMES = frozenset(("id", "_id", "doc_id", "docid", "document_id", "record_id", "row_id", "uuid", "guid"))
 _ID_VALUE = re.compile(r"[A-Za-z0-9._:/#+-]{1,128}")
-_WORD = re.compile(r"[^\W\d_]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.:/ -]{0,63}")
 
 FieldKeys = tuple[str, ...]
@@ -55,27 +54,19 @@ def find_record_id(fields: Iterable[tuple[str, object]]) -> str:
     return next((value for name, value in values if is_record_id((name,), value)), "")
 
 
+def is_persons_name(key: str) -> bool:
+    """Tell whether a key or a header is a full name, or a given name that is no ordinary word."""
+    return is_full_name(key) or is_given_name(key)
+
+
 def is_plain_key(key: str) -> bool:
     """Tell whether an object's key looks like a field's name, and not like data: an address, a number, a person."""
-    return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5 and not is_full_name(key)
+    return _PLAIN_KEY.fullmatch(key) is not None and sum(c.isdigit() for c in key) < 5 and not is_persons_name(key)
 
 
 def find_key_role(key: str) -> str:
-    """Return the role of an object's key that is read as text: a person, or technical text."""
+    """Return the role of an object's key that is read as text: a person, if it is a full name, or technical text."""
     return "PERSON" if is_full_name(key) else TECHNICAL
-
-
-def list_capitalised_words(texts: Iterable[str]) -> frozenset[str]:
-    """Return the words with a capital in some texts."""
-    return frozenset(word for text in texts for word in _WORD.findall(text) if word[0].isupper())
-
-
-def is_key_to_read(key: str, words: frozenset[str]) -> bool:
-    """Tell whether an object's key is read as text: it is no plain name, or its words are among ``words``.
-
-    ``words``: the words with a capital in the values, see :func:`list_capitalised_words`.
-    """
-    return not is_plain_key(key) or words.issuperset(_WORD.findall(key) or ("",))
 
 
 def collect_metadata(record: Mapping[str, object]) -> dict[str, object]:
@@ -106,7 +97,7 @@ def find_metadata_value(meta: Mapping[str, object], name: str) -> object:
 
 def format_masked_keys(keys: Iterable[str]) -> str:
     """Format a path for reports; keys that may be data are shown as ``*``."""
-    return ".".join(key if is_plain_key(key) and not is_given_name(key) else "*" for key in keys)
+    return ".".join(key if is_plain_key(key) else "*" for key in keys)
 
 
 def mask_unusual_name(name: str) -> str:

@@ -3,7 +3,7 @@
 Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes. The records of
 a JSON list are the rows of a table: their fields are looked at first, see :mod:`allonym.files.columns`, and a value has
 the same replacement in all of them. A key that is a person's name is covered as one; other
-unusual keys, and those whose words the values have, are searched by rules and for what was found elsewhere.
+unusual keys, given names among them, are searched by rules and for what was found elsewhere.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ from allonym.files.fields import (
     find_key_role,
     find_record_id,
     format_masked_keys,
-    is_key_to_read,
     is_plain_key,
     is_record_id,
-    list_capitalised_words,
 )
 from allonym.files.jsontext import Token
 from allonym.files.record import (
@@ -83,8 +81,7 @@ def make_record_draft(
         return Failure("", line, jsontext.describe_json_error(error))
     record = value if isinstance(value, dict) else {}
     roles = {token: _find_role(token, columns, job) for token in tokens}
-    words = list_capitalised_words(token.text for token in tokens if token.kind == "value")
-    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], words, columns, job, tally)]
+    chosen = [token for token in tokens if _choose_and_count_token(token, roles[token], columns, job, tally)]
     order, after, turns = (
         ([*range(len(chosen))], ["\n"] * len(chosen), []) if columns else _order_tokens_by_turn(chosen)
     )
@@ -112,24 +109,24 @@ def _find_role(token: Token, columns: Columns, job: Job) -> str:
     return PROSE if role == KEPT and job.fields else role
 
 
-def _choose_and_count_token(
-    token: Token, role: str, words: frozenset[str], columns: Columns, job: Job, tally: Tally
-) -> bool:
+def _choose_and_count_token(token: Token, role: str, columns: Columns, job: Job, tally: Tally) -> bool:
     """Tell whether a token's text is anonymised, and count its field in the tally."""
-    if token.kind == "number" and role in (PROSE, KEPT) and not jsontext.is_long_number(token.text):
+    is_unnamed = role == PROSE or (role == KEPT and bool(columns))
+    if token.kind == "number" and is_unnamed and not jsontext.is_long_number(token.text):
         return False
     if token.kind == "key":
         # A key that is not a plain name may itself be an address, a number or a person.
         is_chosen = not job.fields or find_covering_field(token.path[:-1], job.fields) is not None
-        return is_chosen and is_key_to_read(token.text, words)
+        return is_chosen and not is_plain_key(token.text)
     if job.fields:
         name = find_covering_field(token.path, job.fields)
         if name is None:
             return False
         tally.treated[name] += 1
         return True
-    is_left_out = is_record_id(token.path, token.text)
-    counts = tally.left if is_left_out or columns.get(token.path, UNKNOWN).role == KEPT else tally.treated
+    column = columns.get(token.path, UNKNOWN)
+    is_left_out = is_record_id(token.path, token.text) and column.role in (PROSE, KEPT) and not column.chosen
+    counts = tally.left if is_left_out or column.role == KEPT else tally.treated
     name = format_masked_keys(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
         counts[name] += 1

@@ -111,6 +111,7 @@ def restore_files(
     sole = plans[0] if len(plans) == 1 else None
     restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
     counts, notes = Counter[str](), dict[str, None]()
+    file_counts, file_notes = Counter[str](), dict[str, None]()
 
     def restore_text(text: str) -> Restored:
         if not plans:
@@ -120,13 +121,13 @@ def restore_files(
             return restore(text, plan=plan, key=key)
         result = restorer.restore(text)
         if text.strip():
-            notes[_NO_PLAN] = None
+            file_notes[_NO_PLAN] = None
         return result
 
     def restore_parts(_: int, document: Document) -> tuple[str, ...]:
         result = restore_text(document.text)
-        counts.update(restored=result.restored, unknown=result.unknown)
-        notes.update(dict.fromkeys(result.notes))
+        file_counts.update(restored=result.restored, unknown=result.unknown)
+        file_notes.update(dict.fromkeys(result.notes))
         if not result.edits:
             return document.part_texts() or (document.text,)
         places = document.parts or ((0, len(document.text)),)
@@ -134,12 +135,29 @@ def restore_files(
 
     try:
         for source, target in files:
+            file_counts.clear()
+            file_notes.clear()
             if is_plain_text_name(source.name, format) and not fields:
                 text, encoding = decode_file(source.read_bytes())  # a tag may look like markup of subtitles
                 (text,) = restore_parts(0, Document("", text))
                 write_file(target, encoding.encode_file(text))
             else:
-                rewrite_path(source, target, restore_parts, fields=fields, format=format, overwrite=True, verify=False)
+                # Ids that were kept belong to no plan.
+                for ids in (False, True) if plans else (True,):
+                    file_counts.clear()
+                    file_notes.clear()
+                    rewrite_path(
+                        *(source, target, restore_parts),
+                        fields=fields,
+                        format=format,
+                        overwrite=True,
+                        verify=False,
+                        ids=ids,
+                    )
+                    if _NO_PLAN not in file_notes:
+                        break
+            counts.update(file_counts)
+            notes.update(file_notes)
             if note := note_new_encoding(source.read_bytes(), target.read_bytes()):
                 notes[note] = None
             counts["files"] += 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from allonym.document import Document
 from allonym.errors import DataError, UsageError
+from allonym.files.fields import ID_NAMES
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
 from allonym.files.output import ChunkOutput, PartFile
 from allonym.files.record import Draft, Failure, Job, list_changed_words, render_and_verify_draft
@@ -32,6 +33,7 @@ def rewrite_path(
     overwrite: bool = False,
     count: int | None = None,
     verify: bool = True,
+    ids: bool = True,
 ) -> int:
     """Write a file or folder again with other texts; all bytes outside the documents' parts are kept.
 
@@ -45,6 +47,7 @@ def rewrite_path(
         overwrite: replace what exists.
         count: required number of documents; None: any number.
         verify: read the result back, and refuse it if it still has a word that its document had no longer.
+        ids: whether a column of ids that people may bear belongs to the documents, as it does by default.
 
     Returns:
         The number of documents written.
@@ -58,7 +61,10 @@ def rewrite_path(
     items, is_folder = list_items(source, target, format)
     check_outputs_distinct(items, [])
     check_targets_free([item.target for item in items], [], overwrite)
-    job = Job(Policy.load("default"), fields=tuple(fields or ()))
+    policy = Policy.load("default")
+    if not ids:
+        policy = policy.with_(columns={f(name): "keep" for name in ID_NAMES for f in (str, str.upper, str.title)})
+    job = Job(policy, fields=tuple(fields or ()))
     number = written = file_written = 0
     finished: list[PartFile] = []
     part: PartFile | None = None

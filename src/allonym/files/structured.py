@@ -14,14 +14,13 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import pairwise
 
 from allonym.batch import RECORD_ERRORS, format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.errors import DataError, hide_foreign_errors, require_extra
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, find_role_of_number, is_number
-from allonym.files.fields import FieldKeys, find_key_role, is_key_to_read, is_plain_key, list_capitalised_words
+from allonym.files.fields import FieldKeys, find_key_role, is_plain_key
 from allonym.files.markup import find_xml_values
 from allonym.files.pictures import make_grey_data_uri, make_grey_png
 from allonym.files.record import Chunk, Format, Job, ParsedChunk
@@ -75,11 +74,6 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         tokens = list(yaml.scan(source))
         for _ in yaml.parse(source):
             pass  # its grammar
-    words = list_capitalised_words(
-        token.value
-        for before, token in pairwise(tokens)
-        if isinstance(token, yaml.ScalarToken) and not isinstance(before, yaml.KeyToken)
-    )
     keys: list[str] = [""]
     is_key = False
     spans: list[tuple[int, int]] = []
@@ -98,7 +92,7 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
                 yield tuple(filter(None, keys)), _make_yaml_segment(source, start, end, token.value, token.style)
                 continue
             keys[-1] = token.value
-            if is_key_to_read(token.value, words):
+            if not is_plain_key(token.value):
                 yield (), _make_yaml_segment(source, start, end, token.value, token.style, find_key_role(token.value))
     starts = [start for start, _ in spans]
     for match in _COMMENT.finditer(source):
