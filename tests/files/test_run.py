@@ -15,6 +15,7 @@ import pytest
 from allonym.errors import DataError, UsageError
 from allonym.files import anonymize_path, read_documents, tasks
 from allonym.files import run as runs
+from allonym.files.encoding import SAMPLE
 from allonym.files.journal import Journal, journal_path
 from allonym.files.output import PartFile, part_file_path
 from allonym.replace.cast import Corpus
@@ -235,8 +236,9 @@ def test_progress_reaches_the_end(tmp_path, policy):
 
 @pytest.mark.slow
 def test_memory_stays_bounded(tmp_path, policy):
-    """No more than a few batches are read ahead of what is written."""
-    (tmp_path / "a.jsonl").write_bytes(records(2000))
+    """No more is read ahead of what is written than tells the encoding, and a batch."""
+    (tmp_path / "a.jsonl").write_bytes(records(30_000))
+    assert (tmp_path / "a.jsonl").stat().st_size > 5 * SAMPLE
     read: list[int] = []
 
     class Counting(io.BufferedReader):
@@ -249,7 +251,7 @@ def test_memory_stays_bounded(tmp_path, policy):
     assert chunks is not None
     with Counting(io.FileIO(tmp_path / "a.jsonl")) as stream:
         next(chunks(stream, tasks.Job(policy), 1000, 0))
-    assert sum(read) <= 1100
+    assert sum(read) <= SAMPLE + 1100
 
 
 def test_read_documents(tmp_path):
