@@ -90,19 +90,19 @@ def is_full_name(text: str) -> bool:
     if not 1 < len(words) <= 1 + _MOST_WORDS or not all(_NAME_WORD.fullmatch(word) for word in words):
         return False
     first, last = words[0], words[-1]
-    given, weight = _get_weight(first.partition("-")[0], least=3), _get_weight(last, "last", least=2)
+    forename_weight, surname_weight = _get_weight(first.partition("-")[0], least=3), _get_weight(last, "last", least=2)
     if (
-        given
-        and weight
+        forename_weight
+        and surname_weight
         and first.lower() not in read_dictionary() | read_word_list("no_names") | read_word_list("given_names_too")
     ):
         return True  # as pseudonyms are
-    if first.lower() in read_word_list("no_names") or given < _TYPICAL_WEIGHT:
+    if first.lower() in read_word_list("no_names") or forename_weight < _TYPICAL_WEIGHT:
         return False
     if first.lower() in read_word_list("given_names_too"):
-        return weight >= _TYPICAL_WEIGHT
+        return surname_weight >= _TYPICAL_WEIGHT
     is_word = any(last.lower() in words for words in (read_dictionary(), *map(read_word_list, _NO_LAST_NAMES)))
-    return weight >= _TYPICAL_WEIGHT or (len(last) >= _LEAST_LETTERS and not is_word)
+    return surname_weight >= _TYPICAL_WEIGHT or (len(last) >= _LEAST_LETTERS and not is_word)
 
 
 def find_names_in_paths(text: str) -> Iterator[Span]:
