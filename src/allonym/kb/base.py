@@ -22,7 +22,7 @@ from allonym.text.names import PARTICLES, normalize_surface
 F = TypeVar("F", bound=Callable[..., Any])
 APPLICATION = 0x414C4B42
 SCHEMA = 1
-SHIPPED = Path(__file__).with_name("default.sqlite")
+SHIPPED = Path(__file__).with_name("default.sqlite").resolve()
 
 PLACES = ("country", "region", "city", "street", "facility", "continent", "natural")
 ORGANISATIONS = tuple("company university school hospital bank newspaper party agency team museum band org".split())
@@ -114,7 +114,7 @@ class KnowledgeBase:
         Raises:
             KnowledgeBaseError: the file is missing, damaged, something else, or newer than this version of allonym.
         """
-        resolved = (SHIPPED if path is None else Path(path)).resolve()
+        resolved = SHIPPED if path is None else Path(path).resolve()
         with _opening:
             if resolved not in _open:
                 _open[resolved] = cls(resolved)
@@ -124,7 +124,7 @@ class KnowledgeBase:
         return f"KnowledgeBase({str(self.path)!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (KnowledgeBase.open, (None if self.path == SHIPPED.resolve() else self.path,))
+        return (KnowledgeBase.open, (None if self.path == SHIPPED else self.path,))
 
     # Names of people
 
