@@ -184,6 +184,7 @@ def _is_distinctive(name: str) -> bool:
     return len(name) >= _SHORTEST and name.lower() not in _STOP and any(map(str.isalpha, name))
 
 
+@lru_cache(maxsize=16)
 def uses_capitals(text: str) -> bool:
     """Tell whether a text is written with capitals, unlike the transcripts of many speech recognisers."""
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
