@@ -33,6 +33,11 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("Hi Bram, how are you?", ("Hi Bram", "PERSON", 0.7), "Bram"),
         ("Cheers\nP.S. Pip is fine", ("P.S. Pip", "PERSON", 0.9), "Pip"),
         ("on your first day, 2 September", ("first day, 2 September", "DATE", 0.7), "2 September"),
+        (
+            "Sent: Friday, 7 December 2001 5:14 AM",
+            ("Friday, 7 December 2001 5", "DATE", 0.9),
+            "Friday, 7 December 2001",
+        ),
         ("I live at number 13", ("number 13", "STREET_ADDRESS", 0.9), "13"),
         ("units from Halcyon and 10 more", ("Halcyon and 10", "ORGANIZATION", 0.4), "Halcyon"),
         ("I bought it at Fennimore's.", ("Fennimore", "ORGANIZATION", 0.9), "Fennimore's"),

@@ -62,6 +62,8 @@ _TITLE_LENGTH = 12  # characters of a title at most, with what stands before it
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
+_HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
+"""A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
 _DEGREE = re.compile(
     r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
 )
@@ -211,6 +213,8 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
         if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
             start += len(parts[0]) + 2
         end -= 3 if text.endswith(" of", start, end) else 0
+        if (hour := _HOUR.search(text, start, end)) and _MINUTES.match(text, end):
+            end = hour.start()
     elif span.label in _SOFT and (degree := _DEGREE.match(text, start, end)):
         comma = text.find(", ", degree.end(), end)
         if comma >= 0:
