@@ -43,6 +43,10 @@ class Setting:
     scale: float
 
 
+GlyphPlace = tuple[Any, int, int, int]
+"""Where the bytes of a character begin: stream, operator, string and offset."""
+
+
 @dataclass(slots=True, eq=False)
 class Glyph:
     """A character as it is drawn.
@@ -80,6 +84,11 @@ class Glyph:
     colour: tuple[float, ...] | None
     span: int
     setting: Setting | None = None
+
+    @property
+    def place(self) -> GlyphPlace:
+        """Where its bytes begin."""
+        return self.stream, self.op, self.item, self.start
 
     @property
     def size(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -111,36 +111,29 @@ class _PdfFile:
         over = sorted(self.scans.keys() | self.recognized)
         boxes = [scans.get_visible_page_box(page) for page in self.pdf.pages]
         painter = Painter(self.content, self.units, patches, boxes, over)
-        lost = {(g.stream, g.op, g.item, g.start) for g in gone}
-        painter.paint_replacements(g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) not in lost)
+        lost = {g.place for g in gone}
+        painter.paint_replacements(g for g in self.content.glyphs if g.place not in lost)
         pictures = {
             number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
             for number, image in self._render_pages(over)
         }
-        moved = (g for g in self.content.glyphs if (g.stream, g.op, g.item, g.start) in painter.moves)
+        moved = (g for g in self.content.glyphs if g.place in painter.moves)
         by_stream = group_glyphs_by_stream(chain(gone, moved))
-        gone_by_stream, moves_by_stream = _group_keys_by_stream(lost), _group_keys_by_stream(painter.moves)
         for number in self.recognized:
             self._rebuild_page(number, self.pdf.pages[number], None, painter, pictures[number])
         for key, source in self.content.sources.items():
             if source.thing is None and key[1] in self.recognized:
                 continue
-            moves = {place: painter.moves[key, *place] for place in moves_by_stream[key]}
-            data = rewrite_content_stream(
-                source,
-                by_stream.get(key, {}),
-                gone_by_stream[key],
-                moves,
-                painter.inserts[key],
-                self._choose_picture_treatment(key),
-            )
+            treatment = self._choose_picture_treatment(key)
+            changed = by_stream.get(key, {})
+            data = rewrite_content_stream(source, changed, lost, painter.moves, painter.inserts, treatment)
             if source.thing is None:
                 number = key[1]
                 self._rebuild_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
                 continue
             source.thing.write(data)
             if "/Resources" in source.thing:
-                if self._choose_picture_treatment(key) != "keep":
+                if treatment != "keep":
                     _remove_images(source.thing.Resources.get("/XObject", {}))
                 self._add_standard_fonts(source.thing.Resources, painter.fonts[key])
         self._add_legend(painter.list_shortened())
@@ -196,13 +189,6 @@ class _PdfFile:
                 self._standard_fonts[style] = make_standard_font(self.pdf, style)
             fonts[f"/Allonym{style}"] = self._standard_fonts[style]
         resources.Font = fonts
-
-
-def _group_keys_by_stream(keys: Iterable[tuple[Any, int, int, int]]) -> dict[Any, set[tuple[int, int, int]]]:
-    out: dict[Any, set[tuple[int, int, int]]] = defaultdict(set)
-    for stream, *place in keys:
-        out[stream].add((place[0], place[1], place[2]))
-    return out
 
 
 def _strip_jpeg_metadata(pdf: Any) -> None:

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from allonym.files.pdf.content import Edge, Glyph
+from allonym.files.pdf.content import Edge, Glyph, GlyphPlace
 from allonym.files.pdf.fonts import measure_text_width
 from allonym.files.pdf.layout import TextUnit
 
@@ -58,58 +58,63 @@ class Line:
     Attributes:
         units: in order.
         starts, ends: of each unit, in the page's units.
-        right: distance from the first unit to the end of the lines of its paragraph or column; 0: unknown.
+        x, y: where the first unit begins; ``ex``, ``ey``: the direction, as a vector of length 1.
+        size: greatest font height.
         range, height: its first and last point, and its baseline, in the frame of its direction, comparable between
             parallel lines.
     """
 
     units: list[TextUnit] = field(repr=False)
-    starts: list[float] = field(default_factory=list)
-    ends: list[float] = field(default_factory=list)
-    x: float = 0.0
-    y: float = 0.0
-    ex: float = 1.0
-    ey: float = 0.0
-    size: float = 0.0
-    right: float = 0.0
-    range: tuple[float, float] = (0.0, 0.0)
-    height: float = 0.0
+    starts: list[float] = field(init=False)
+    ends: list[float] = field(init=False)
+    x: float = field(init=False)
+    y: float = field(init=False)
+    ex: float = field(init=False)
+    ey: float = field(init=False)
+    size: float = field(init=False)
+    range: tuple[float, float] = field(init=False)
+    height: float = field(init=False)
 
     def __post_init__(self) -> None:
         first = self.units[0].first
-        self.x, self.y, self.right = first.x, first.y, self.units[0].right
+        self.x, self.y = first.x, first.y
         self.ex, self.ey = math.cos(first.angle), math.sin(first.angle)
         self.size = max(unit.first.size for unit in self.units)
-        for unit in self.units:
-            start = self.measure_along(unit.first)
-            self.starts.append(start)
-            self.ends.append(start + unit.first.width)
+        self.starts = [(u.first.x - self.x) * self.ex + (u.first.y - self.y) * self.ey for u in self.units]
+        self.ends = [start + unit.first.width for start, unit in zip(self.starts, self.units, strict=True)]
         along = self.x * self.ex + self.y * self.ey
         self.range = along, along + max(self.ends)
         self.height = self.y * self.ex - self.x * self.ey
 
-    def measure_along(self, glyph: Glyph) -> float:
-        """Return the position of a character along the line."""
-        return (glyph.x - self.x) * self.ex + (glyph.y - self.y) * self.ey
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How far a line may reach, from its first unit; the share of its change that moves its beginning (0 left, 0.5
+    centred, 1 right); and whether it is justified."""
+
+    lower: float
+    upper: float
+    align: float
+    is_justified: bool
 
 
-@dataclass(slots=True, eq=False)
+PlacedText = tuple[TextUnit, str, float, float]
+"""The unit in whose place a text is set, the text, its width, and how far it moves along the line."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Setting:
-    """How a line is set: the move of each kept unit, and the place, text and width of each replacement."""
+    """How a line is set: the move of each kept unit, and the replacements."""
 
     moves: list[tuple[TextUnit, float]]
-    texts: list[tuple[TextUnit, str, float, float]]
-
-
-MoveByGlyph = dict[tuple[object, int, int, int], float]
-"""How far a character moves along its line, as a number of a TJ array, by stream, operator, string and byte."""
+    texts: list[PlacedText] = field(repr=False)
 
 
 class LineSetter:
     """Sets the lines of a file anew.
 
     Attributes:
-        moves: the characters that move.
+        moves: how far characters move along their lines, as a number of a TJ array.
         shortened: the replacements of which the short form was used.
 
     Args:
@@ -137,7 +142,7 @@ class LineSetter:
             if not line.units[0].first.plane:
                 self._on_page[page, _round_angle(line)].append(line)
         self._boxes, self._edges, self._is_fixed, self._short_forms = boxes, edges, is_fixed, short_forms
-        self.moves: MoveByGlyph = {}
+        self.moves: dict[GlyphPlace, float] = {}
         self.shortened: set[str] = set()
 
     def can_set_line(self, page: int, number: int) -> bool:
@@ -145,59 +150,42 @@ class LineSetter:
         line = self._lines[page, number]
         return line.size > 0.1 and not any(self._is_fixed(g) for unit in line.units for g in unit.glyphs)
 
-    def set_line(
-        self, page: int, number: int, texts: Mapping[int, str], gone: frozenset[int]
-    ) -> Iterator[tuple[TextUnit, str, float, float]]:
-        """Set a line anew.
+    def set_line(self, page: int, number: int, texts: Mapping[int, str], gone: frozenset[int]) -> list[PlacedText]:
+        """Set a line anew, and return its replacements.
 
         Args:
             page, number: the line.
             texts: replacements by the ``id`` of the unit in whose place they are set.
             gone: the ``id`` of all units that are removed.
-
-        Yields:
-            The unit in whose place a text is set, the text, its width, and how far it moves along the line.
         """
         line = self._lines[page, number]
         neighbours = self._on_page[page, _round_angle(line)] if not line.units[0].first.plane else []
-        align, is_justified = _find_alignment(line, neighbours)
-        lower, upper = self._find_limits(line, page, neighbours)
-        setting = self._choose_setting(line, texts, gone, (lower, upper), align, is_justified)
+        room = _Room(*self._find_limits(line, page, neighbours), *_find_alignment(line, neighbours))
+        setting = self._choose_setting(line, texts, gone, room)
         ratio = 0.0
         for unit, move in setting.moves:
             for glyph in unit.glyphs:
                 ratio = glyph.back / glyph.width if glyph.width > 1e-6 else ratio
-                self.moves.setdefault((glyph.stream, glyph.op, glyph.item, glyph.start), ratio * move)
-        for unit, text, move, width in setting.texts:
-            glyph = unit.first
-            if glyph.width > 1e-6:
-                number_of_move = glyph.back / glyph.width * move
-                self.moves.setdefault((glyph.stream, glyph.op, glyph.item, glyph.start), number_of_move)
-            yield unit, text, width, move
+                self.moves.setdefault(glyph.place, ratio * move)
+        for unit, _, _, move in setting.texts:
+            self.moves.setdefault(unit.first.place, unit.first.back / unit.first.width * move)
+        return setting.texts
 
-    def _choose_setting(
-        self,
-        line: Line,
-        texts: Mapping[int, str],
-        gone: frozenset[int],
-        limits: tuple[float, float],
-        align: float,
-        is_justified: bool,
-    ) -> _Setting:
+    def _choose_setting(self, line: Line, texts: Mapping[int, str], gone: frozenset[int], room: _Room) -> _Setting:
         """Return the first setting that has room: full texts, narrower ones, short forms from the longest on."""
         chosen = dict(texts)
-        longest_first = sorted(texts, key=lambda key: (-len(texts[key]), list(texts).index(key)))
+        longest_first = sorted(texts, key=lambda key: -len(texts[key]))
         for shortened in (None, *longest_first):
             if shortened is not None and texts[shortened]:
                 chosen[shortened] = self._short_forms[texts[shortened]]
             for scale in (1.0, NARROW):
-                setting = _try_setting(line, chosen, gone, limits, align, is_justified, scale)
+                setting = _try_setting(line, chosen, gone, room, scale)
                 if setting is not None:
                     self.shortened.update(texts[k] for k in texts if chosen[k] != texts[k])
                     return setting
         self.shortened.update(text for text in texts.values() if text)
         # Without any room, it reaches into the margin.
-        setting = _try_setting(line, chosen, gone, (-math.inf, math.inf), 0.0, False, NARROW)
+        setting = _try_setting(line, chosen, gone, _Room(-math.inf, math.inf, 0.0, False), NARROW)
         assert setting is not None
         return setting
 
@@ -208,8 +196,8 @@ class LineSetter:
         others = [other for other in neighbours if other is not line]
         ranges = [other.range for other in others]
         left, right = (min((a for a, _ in ranges), default=start), max((b for _, b in ranges), default=end))
-        margin = start + line.right
-        has_margin = line.right > 0 and sum(abs(b - margin) < 0.7 for _, b in ranges) >= 2
+        margin = start + line.units[0].right
+        has_margin = line.units[0].right > 0 and sum(abs(b - margin) < 0.7 for _, b in ranges) >= 2
         right = margin if has_margin else right
         x0, _, x1, _ = self._boxes[page]
         if abs(line.ey) < 0.01 and line.ex > 0:
@@ -265,17 +253,11 @@ def _list_pieces(line: Line, texts: Mapping[int, str], gone: frozenset[int]) -> 
 
 
 def _try_setting(
-    line: Line,
-    texts: Mapping[int, str],
-    gone: frozenset[int],
-    limits: tuple[float, float],
-    align: float,
-    is_justified: bool,
-    scale: float,
+    line: Line, texts: Mapping[int, str], gone: frozenset[int], room: _Room, scale: float
 ) -> _Setting | None:
-    """Return a line with these texts, or None if it would reach over its limits."""
+    """Return a line with these texts, or None if it has no room for them."""
     moves: list[tuple[TextUnit, float, int]] = []
-    placed: list[tuple[TextUnit, str, float, float, int]] = []
+    placed: list[tuple[PlacedText, int]] = []
     move = new_end = 0.0
     closing: float | None = None
     spaces = 0
@@ -296,23 +278,22 @@ def _try_setting(
         if closing is not None:
             move, closing = closing - start, None
         wide = (measure_text_width(text, unit.first.style) * scale or BOX_WIDTH) * unit.first.size
-        placed.append((unit, text, move, wide, spaces))
+        placed.append(((unit, text, wide, move), spaces))
         new_end = start + move + wide
         move += wide - (end - start)
-    lower, upper = limits
     extra = 0.0
-    if spaces and new_end > upper:
-        extra = max((upper - new_end) / spaces, -SHRINK * line.size)
-    elif spaces and is_justified:
+    if spaces and new_end > room.upper:
+        extra = max((room.upper - new_end) / spaces, -SHRINK * line.size)
+    elif spaces and room.is_justified:
         change = (max(line.ends) - new_end) / spaces
         extra = change if 0 < change <= STRETCH * line.size else 0.0
     new_end += extra * spaces
-    shift = -align * (new_end - max(line.ends))
-    if align:
-        shift = min(shift, upper - new_end)
-    if new_end + shift > upper + 0.05 or shift < min(0.0, lower) - 0.05:
+    shift = -room.align * (new_end - max(line.ends))
+    if room.align:
+        shift = min(shift, room.upper - new_end)
+    if new_end + shift > room.upper + 0.05 or shift < min(0.0, room.lower) - 0.05:
         return None
     return _Setting(
         [(unit, m + extra * n + shift) for unit, m, n in moves],
-        [(unit, text, m + extra * n + shift, wide) for unit, text, m, wide, n in placed],
+        [(unit, text, wide, m + extra * n + shift) for (unit, text, wide, m), n in placed],
     )

@@ -14,7 +14,7 @@ from typing import Any
 
 import pikepdf
 
-from allonym.files.pdf.content import Content, Glyph
+from allonym.files.pdf.content import Content, Glyph, GlyphPlace
 from allonym.files.pdf.fonts import measure_text_width
 from allonym.files.pdf.layout import TextUnit
 from allonym.files.pdf.lines import LineSetter, make_short_forms
@@ -82,7 +82,7 @@ class Painter:
     """Makes the inserts of streams, and the operators that paint over pages.
 
     Attributes:
-        inserts: inserts by stream and position.
+        inserts: inserts in place of removed characters.
         ops: operators that paint over a page, by page.
         fonts: required standard fonts, by stream or page.
         moves: the characters that move, see :class:`~allonym.files.pdf.lines.LineSetter`.
@@ -109,7 +109,7 @@ class Painter:
         self._setter = LineSetter(units, boxes, content.edges, self._is_fixed, self._short_forms)
         self.moves = self._setter.moves
         self._kept: dict[int, list[Glyph]] = defaultdict(list)
-        self.inserts: dict[Any, dict[tuple[int, int, int], Insert]] = defaultdict(dict)
+        self.inserts: dict[GlyphPlace, Insert] = {}
         self.fonts: dict[Any, set[str]] = defaultdict(set)
         self.ops: dict[int, list[Operation]] = defaultdict(list)
 
@@ -135,9 +135,8 @@ class Painter:
                 gaps[id(gap.units[0])] = gap
         in_place: list[tuple[Gap, str]] = []
         for (page, line), by_unit in texts.items():
-            starts = [gaps[key].first for key in by_unit]
-            is_fixed = any(self._is_fixed(g) or g.width < 1e-6 or abs(g.back) < 1e-6 for g in starts)
-            if is_fixed or not self._setter.can_set_line(page, line):
+            can_insert = all(self._can_insert_at(gaps[key].first) for key in by_unit)
+            if not can_insert or not self._setter.can_set_line(page, line):
                 in_place += ((gaps[key], text) for key, text in by_unit.items())
                 continue
             for unit, text, width, move in self._setter.set_line(page, line, by_unit, self._gone):
@@ -151,6 +150,9 @@ class Painter:
 
     def _is_fixed(self, glyph: Glyph) -> bool:
         return glyph.setting is None or glyph.stream in self._closed or glyph.page in self._over
+
+    def _can_insert_at(self, glyph: Glyph) -> bool:
+        return not self._is_fixed(glyph) and glyph.width >= 1e-6 and abs(glyph.back) >= 1e-6
 
     def _paint_in_place(self, replacements: Sequence[tuple[Gap, str]], kept_glyphs: Iterable[Glyph]) -> None:
         """Paint replacements into gaps, without overlaps; what follows a gap stays."""
@@ -176,18 +178,17 @@ class Painter:
                 continue
             if text != full_text:
                 self._setter.shortened.add(full_text)
-            if first.page in self._over or not self._insert_text_into_stream(
-                first, text, style, size, wide * size * scale
-            ):
+            if self._can_insert_at(first):
+                self._insert_text_into_stream(first, text, style, size, wide * size * scale)
+            else:
                 self._paint_text_over_page(first, text, style, size, scale)
             return
         self._paint_black_box(first, gap.width)
 
-    def _insert_text_into_stream(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> bool:
-        """Set a text of this size and width into the stream; return false if that is not possible."""
+    def _insert_text_into_stream(self, glyph: Glyph, text: str, style: str, size: float, width: float) -> None:
+        """Set a text of this size and width into the stream, in place of a character that takes inserts."""
         setting = glyph.setting
-        if setting is None or glyph.stream in self._closed or abs(glyph.back) < 1e-6 or glyph.width < 1e-6:
-            return False
+        assert setting is not None
         # The page's units in one unit of the text, along the line.
         unit = glyph.width / (abs(glyph.back) * setting.size / 1000 * setting.scale)
         high = setting.size * size / glyph.size
@@ -202,9 +203,8 @@ class Painter:
             *(([usual], op) for _, usual, op in changed),
         ]
         back = 1000 * (width / unit) / (setting.size * setting.scale)
-        self.inserts[glyph.stream][glyph.op, glyph.item, glyph.start] = (operations, back)
+        self.inserts[glyph.place] = (operations, back)
         self.fonts[glyph.stream].add(style)
-        return True
 
     def _measure_free_width(self, gap: Gap, width_needed: float) -> float:
         """Measure the room after a gap: to the next character on the line, or the page's margin."""

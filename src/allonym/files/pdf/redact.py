@@ -9,7 +9,7 @@ from typing import Any
 
 import pikepdf
 
-from allonym.files.pdf.content import SHOWING, ContentStream, Glyph
+from allonym.files.pdf.content import SHOWING, ContentStream, Glyph, GlyphPlace
 
 _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
@@ -39,9 +39,9 @@ Insert = tuple[Sequence[Operation], float]
 def rewrite_content_stream(
     source: ContentStream,
     changed: GlyphsByString,
-    gone: Container[tuple[int, int, int]],
-    moves: Mapping[tuple[int, int, int], float],
-    inserts: Mapping[tuple[int, int, int], Insert],
+    gone: Container[GlyphPlace],
+    moves: Mapping[GlyphPlace, float],
+    inserts: Mapping[GlyphPlace, Insert],
     pictures: str,
 ) -> bytes:
     """Rewrite a content stream without removed characters and without marks with text, with balanced states.
@@ -49,9 +49,9 @@ def rewrite_content_stream(
     Args:
         source: the stream.
         changed: the characters to remove or move.
-        gone: those to remove, by operator, string and byte.
+        gone: those to remove.
         moves: how far characters, and inserts in place of removed ones, move, as the number of a TJ array.
-        inserts: inserts by operator, string and byte.
+        inserts: inserts in place of removed characters.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
     """
     out: list[Any] = []
@@ -68,7 +68,7 @@ def rewrite_content_stream(
             if op in ("'", '"'):
                 out.append(([], "T*"))
             if index in changed:
-                out += _make_show_operations(args[-1], index, changed[index], gone, moves, inserts)
+                out += _make_show_operations(args[-1], changed[index], gone, moves, inserts)
             else:
                 out.append(([args[-1]], "TJ" if op == "TJ" else "Tj"))
         elif op == "Do" and _is_not_form(args[0], source.resources):
@@ -125,11 +125,10 @@ def _list_picture_operations(instruction: Any, treatment: str) -> Sequence[Any]:
 
 def _make_show_operations(
     shown: Any,
-    op: int,
     changed: Mapping[int, list[Glyph]],
-    gone: Container[tuple[int, int, int]],
-    moves: Mapping[tuple[int, int, int], float],
-    inserts: Mapping[tuple[int, int, int], Insert],
+    gone: Container[GlyphPlace],
+    moves: Mapping[GlyphPlace, float],
+    inserts: Mapping[GlyphPlace, Insert],
 ) -> Iterator[Operation]:
     """Show a string or TJ array without the removed characters, with the moves of others and the inserts."""
     items = list(shown) if isinstance(shown, pikepdf.Array) else [shown]
@@ -165,16 +164,15 @@ def _make_show_operations(
             continue
         data, position, until, move = bytes(item), 0, 0, 0.0
         for glyph in sorted({g.start: g for g in changed.get(index, ())}.values(), key=lambda g: g.start):
-            key = (op, index, glyph.start)
-            new_move = moves.get(key, 0.0)
-            if key not in gone:
+            new_move = moves.get(glyph.place, 0.0)
+            if glyph.place not in gone:
                 if abs(new_move - move) > 1e-3 or glyph.start > until:
                     push_to(glyph.start)
                     move = new_move
                 until = glyph.end
                 continue
             push_to(glyph.start)
-            insert = inserts.get(key)
+            insert = inserts.get(glyph.place)
             if insert is not None:
                 back, moved = back + new_move - moved, new_move
                 push_back()
