@@ -27,11 +27,11 @@ from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy
 from allonym.report.html_page import read_resource, write_content_security_policy
 from allonym.resolve import resolve
+from allonym.restoration.edits import ARTICLE, adapts_surroundings
 
 _STYLE = "templates/display.css"
 SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
 _LINE = re.compile(r"[^\n]*(?:\n(?:[ \t\r]*\n)*)?")
-_ADAPTING = ("article@", "quote@")
 # Control characters have no place in HTML; they show as their pictures.
 _SEEN = {i: 0x2400 + i for i in range(32) if chr(i) not in "\t\n\r"} | {0x7F: 0x2421}
 _SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
@@ -116,7 +116,7 @@ class Display:
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
                     f'<div class="cell after" dir="auto">{after}</div></div>'
                 )
-            real = [edit for edit in plan.edits if not edit.operator.startswith(_ADAPTING)]
+            real = [edit for edit in plan.edits if not adapts_surroundings(edit)]
             labels, choice, kind = [edit.label for edit in real], _CHOICE, " pair" + kind
             named = len({edit.entity for edit in real if edit.entity})
             summary = f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')}"
@@ -299,12 +299,9 @@ def _make_finding_mark(span: Span, taxonomy: Taxonomy) -> _Mark:
 
 
 def _make_edit_mark(edit: Edit, taxonomy: Taxonomy) -> _Mark:
-    if edit.operator.startswith(_ADAPTING):
-        hint = (
-            "quotes that the syntax needs"
-            if edit.operator.startswith("quote@")
-            else "article that follows the next word"
-        )
+    if adapts_surroundings(edit):
+        is_article = edit.operator.startswith(ARTICLE)
+        hint = "article that follows the next word" if is_article else "quotes that the syntax needs"
         return _Mark(edit.start, edit.end, "other", "", hint)
     label = f"{format_label(edit.label)} {edit.entity or ''}".rstrip()
     return _Mark(edit.start, edit.end, find_family(edit.label, taxonomy), label, f"{label}, {edit.operator}")
