@@ -28,8 +28,8 @@ PEOPLE = (
 
 
 def digests(*pairs: tuple[str, str]) -> checking.Digests:
-    found = [checking.compute_digests(KEY, *pair) for pair in pairs or PEOPLE]
-    return checking.Digests.of(KEY, [(label, kinds) for label, _, kinds in found], max(n for _, n, _ in found))
+    computed = [(label, *checking.compute_digests(KEY, original, label)) for original, label in pairs or PEOPLE]
+    return checking.Digests.of(KEY, [(label, kinds) for label, _, kinds in computed], max(n for _, n, _ in computed))
 
 
 def places(*texts: str, **more):

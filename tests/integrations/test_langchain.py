@@ -137,7 +137,7 @@ def test_runs_at_the_same_time_never_mix():
         return await asyncio.gather(*map(one, asked * 4))
 
     assert asyncio.run(at_once()) == [one["q"] for one in asked * 4]
-    assert not anonymizer._runs._plans
+    assert not anonymizer._runs._runs
 
 
 def test_what_another_run_knows_is_never_told():
@@ -171,13 +171,13 @@ def test_plans_whose_answer_never_comes_are_forgotten():
     anonymizer, restorer = pair(RULES)
 
     def fails(said: str) -> str:
-        assert len(anonymizer._runs._plans) == 1
+        assert len(anonymizer._runs._runs) == 1
         raise ConnectionError
 
     async def given_up() -> None:
         waiting = asyncio.create_task((anonymizer | RunnableLambda(never, never_async) | restorer).ainvoke(ASKED))
         await asyncio.wait_for(begun.wait(), 10)
-        assert len(anonymizer._runs._plans) == 1
+        assert len(anonymizer._runs._runs) == 1
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
             await waiting
@@ -199,7 +199,7 @@ def test_plans_whose_answer_never_comes_are_forgotten():
     next(stream)
     stream.close()
     gc.collect()
-    assert len(anonymizer._runs._plans) == 0
+    assert len(anonymizer._runs._runs) == 0
 
 
 def test_a_runs_id_that_is_none_is_refused():

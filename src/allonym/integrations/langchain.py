@@ -36,9 +36,10 @@ if TYPE_CHECKING:
     from allonym.vault import Vault
 
 Scope = str | Callable[[RunnableConfig], str]
-_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call|input_json_delta)")
 Change = Callable[[str, str], str]
 """From a text and the name of its field, empty where it has none, to a new text."""
+
+_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call|input_json_delta)")
 
 
 def pair(
@@ -71,7 +72,7 @@ def pair(
     Raises:
         PolicyError, UnknownNameError: the policy is not valid or not known.
     """
-    runs = _PlansByRun()
+    runs = _Runs()
     loaded = Policy.load(policy)
     if loaded.consistent == "auto":  # calls of one conversation are told apart by nothing
         loaded = loaded.with_(consistent="scope")
@@ -92,9 +93,7 @@ class _Step(Runnable[Any, Any]):
 class Anonymizer(_Step):
     """The step before the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its input."""
 
-    def __init__(
-        self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _PlansByRun
-    ) -> None:
+    def __init__(self, policy: Policy, key: bytes | str | None, vault: Vault | None, scope: Scope, runs: _Runs) -> None:
         self._policy, self._key, self._vault, self._scope, self._runs = policy, key, vault, scope, runs
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -117,14 +116,14 @@ class Anonymizer(_Step):
         parts = iter(result.parts if texts else ())
         out = _change_texts(input, lambda _, __: next(parts))
         before = "\n\n".join(text for _, text, _ in texts)
-        self._runs.put(_find_run_id(config), _Run(result.plan, before, list_whole_addresses(result.text)))
+        self._runs.put_run(_find_run_id(config), _Run(result.plan, before, list_whole_addresses(result.text)))
         return out
 
 
 class RestoringStep(_Step):
     """The step after the model, from :func:`pair`. It calls no callbacks, so that no tracer receives its output."""
 
-    def __init__(self, vault: Vault | None, scope: Scope, runs: _PlansByRun, internal_tools: frozenset[str]) -> None:
+    def __init__(self, vault: Vault | None, scope: Scope, runs: _Runs, internal_tools: frozenset[str]) -> None:
         self._vault, self._scope, self._runs, self._internal_tools = vault, scope, runs, internal_tools
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
@@ -167,7 +166,7 @@ class RestoringStep(_Step):
             await run_in_executor(config, self._record_restore, answer, config)
 
     def _start_answer(self, config: RunnableConfig | None) -> _AnswerRestorer:
-        run = self._runs.take(_find_run_id(config))
+        run = self._runs.take_run(_find_run_id(config))
         if run is None and self._vault is None:
             raise RestoreError(
                 "nothing is known of this run: the restorer has to be a step of the same sequence as its anonymizer, "
@@ -195,25 +194,25 @@ class _Run:
     addresses: frozenset[str] = field(repr=False)
 
 
-class _PlansByRun:
-    """The plans on their way between the two steps, by run. Thread-safe.
+class _Runs:
+    """What is on its way between the two steps, by the run's id. Thread-safe.
 
     The run holds the id, so a plan is dropped with its run, even where no answer ever comes.
     """
 
     def __init__(self) -> None:
-        self._plans: WeakKeyDictionary[UUID, _Run] = WeakKeyDictionary()
+        self._runs: WeakKeyDictionary[UUID, _Run] = WeakKeyDictionary()
         self._lock = Lock()
 
-    def put(self, id: UUID | None, run: _Run) -> None:
-        if id is None:  # called by itself, outside of a chain
+    def put_run(self, run_id: UUID | None, run: _Run) -> None:
+        if run_id is None:  # called by itself, outside of a chain
             return
         with self._lock:
-            self._plans[id] = run
+            self._runs[run_id] = run
 
-    def take(self, id: UUID | None) -> _Run | None:
+    def take_run(self, run_id: UUID | None) -> _Run | None:
         with self._lock:
-            return None if id is None else self._plans.pop(id, None)
+            return None if run_id is None else self._runs.pop(run_id, None)
 
 
 def _find_run_id(config: RunnableConfig | None) -> UUID | None:
@@ -405,7 +404,7 @@ class _AnswerRestorer:
         return AIMessageChunk(tool_call_chunks=chunks, **extra, **new)
 
     def _restore_arguments(self, call: Mapping[str, Any]) -> Any:
-        """The arguments of a call, with originals if its tool is internal."""
+        """Return the arguments of a call, with originals if its tool is internal."""
         if self._is_internal(call.get("name")):
             return self.restore_value(call["args"])
         self._count_withheld(call["args"])

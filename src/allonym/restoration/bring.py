@@ -127,7 +127,9 @@ class Restorer:
             with self._vault.read_plans(self._scope) as reader:
                 origin = find_origin(reader, text, "")
             return _restore_with_evidence(text, origin, self, destination)
-        matches = _withhold_matches(text, self._find_matches(text), destination)
+        matches = explain_uncertain(self._find_matches(text), self._index.rows)
+        matches = add_residue(text, matches, knows_tags=self.knows_tags)
+        matches = _withhold_matches(text, matches, destination)
         return apply_matches(text, matches, notes=note_ordinary_words(matches, self._index))
 
     def list_originals(self, text: str) -> dict[str, str]:
@@ -137,9 +139,7 @@ class Restorer:
         return {text[m.start : m.end]: m.out for m in matches if m.is_sure and m.out is not None}
 
     def _find_matches(self, text: str) -> list[Match]:
-        unmarked = self._mark_articles(self._make_scan(text).find_matches())
-        matches = explain_uncertain(unmarked, self._index.rows)
-        return add_residue(text, matches, knows_tags=self.knows_tags)
+        return self._mark_articles(self._make_scan(text).find_matches())
 
     def _make_scan(self, text: str, *, final: bool = True) -> Scan:
         return Scan(text, self._index, self._key, final=final)
@@ -361,7 +361,7 @@ def _restore_with_evidence(
         restorer = Restorer(entries, key=None if scope_restorer is None else scope_restorer._key)
         index = restorer._index
         planned = frozenset(row.text for row in index.rows)
-        mine = _drop_overlaps(restorer._mark_articles(restorer._make_scan(text).find_matches()), matches)
+        mine = _drop_overlaps(restorer._find_matches(text), matches)
         evidence = Evidence(index.rows, {""} if matches else (), is_given=True)
         mine = evidence.judge_matches(text, mine, {})
         notes += note_ordinary_words(mine, index, expected)
@@ -374,7 +374,7 @@ def _restore_with_evidence(
     if scope_restorer is not None and not origin.is_exact:
         scope_restorer = scope_restorer._narrow_to_text(text)
         rows = scope_restorer._index.rows
-        mine = _drop_overlaps(scope_restorer._mark_articles(scope_restorer._make_scan(text).find_matches()), matches)
+        mine = _drop_overlaps(scope_restorer._find_matches(text), matches)
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
         evidence = Evidence(rows, (plan.row for plan in origin.plans))
         mine = evidence.judge_matches(text, mine, scope_restorer.find_documents(mine))

@@ -42,15 +42,15 @@ def compute_form_digest(key: bytes, form: str, *, edited: bool = False) -> bytes
     return blake2b(encode_secret(form), digest_size=SIZE, key=key, person=person).digest()
 
 
-def compute_digests(key: bytes, original: str, label: str) -> tuple[str, int, dict[str, list[bytes]]]:
-    """Return label, number of words, and digests by kind of an original; none where it is too short to be known by."""
+def compute_digests(key: bytes, original: str, label: str) -> tuple[int, dict[str, list[bytes]]]:
+    """Return the number of words of an original, and its digests by kind: none where it is too short to be known by."""
     forms = make_all_forms(original, label)
     longest = max((form.count(" ") + 1 for some in forms.by_kind.values() for form in some), default=0)
     by_kind: dict[str, dict[bytes, None]] = {}
     if forms.by_kind:
         for kind, form in forms.list_forms():
             by_kind.setdefault(kind, {})[compute_form_digest(key, form, edited=kind == _EDITED)] = None
-    return label, longest, {kind: list(digests) for kind, digests in by_kind.items()}
+    return longest, {kind: list(digests) for kind, digests in by_kind.items()}
 
 
 Entry = tuple[str, Mapping[str, Iterable[bytes]]]
@@ -141,7 +141,7 @@ def load_digests(connection: sa.Connection, sealer: Sealer, scope: str | None, n
             _, original, label, *_ = sealer.unseal(
                 row.sealed, "known", scopes.get(row.scope, ""), row.digest, row.token
             )
-            label, words, by_kind = compute_digests(sealer.checking, original, label)
+            words, by_kind = compute_digests(sealer.checking, original, label)
             if by_kind:
                 longest = max(longest, words)
                 entries.setdefault((label, by_kind["whole"][0]), (label, by_kind))

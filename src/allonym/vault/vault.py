@@ -25,7 +25,7 @@ DAY = 86_400
 _REMEMBERED_SCOPES = 4
 _ROW = store.originals.c
 _KNOWN = (
-    sa.select(_ROW.digest, _ROW.token, _ROW.sealed, _ROW.expires)
+    sa.select(_ROW.digest, _ROW.token, _ROW.sealed, _ROW.expires, _ROW.created)
     .where(sa.or_(_ROW.expires.is_(None), _ROW.expires > sa.bindparam("now")))
     .order_by(_ROW.created, _ROW.digest)
 )
@@ -247,11 +247,11 @@ class Vault:
         with self._open_read_transaction() as (connection, sealer):
             scope_digest = sealer.digest("scope", scope)
             tokens = {digest_replacement(sealer, scope_digest, replacement) for replacement in replacements}
-            is_kept = sa.or_(_ROW.expires.is_(None), _ROW.expires > int(time.time()))
-            query = sa.select(_ROW.created, _ROW.digest, _ROW.token, _ROW.sealed).where(is_kept)
-            batches = (connection.execute(query.where(_ROW.token.in_(batch))) for batch in make_batches(sorted(tokens)))
-            rows = sorted((row for batch in batches for row in batch), key=lambda row: (row.created, row.digest))
-            return tuple([decrypt_replacement_row(sealer, scope_digest, *row[1:]) for row in rows])
+            now = {"now": int(time.time())}
+            queries = (_KNOWN.where(_ROW.token.in_(batch)) for batch in make_batches(sorted(tokens)))
+            rows = [row for query in queries for row in connection.execute(query, now)]
+            rows.sort(key=lambda row: (row.created, row.digest))
+            return tuple([decrypt_replacement_row(sealer, scope_digest, *row[:3]) for row in rows])
 
     def has_more_than(self, scope: str, count: int) -> bool:
         """Tell whether a scope has more originals than a number, those that have expired included.

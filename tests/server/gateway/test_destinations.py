@@ -24,6 +24,11 @@ def call(name, arguments):
     return {"id": "call_a1b2c3d4e5", "type": "function", "function": function}
 
 
+def function_call(name, arguments):
+    ids = {"id": "fc_0a1b2c3d4e", "call_id": "call_0a1b2c3d4e"}
+    return {"type": "function_call", **ids, "name": name, "arguments": arguments}
+
+
 def chat(*messages, **more):
     return {"model": "echo-1", "messages": list(messages), **more}
 
@@ -142,14 +147,7 @@ def test_a_tool_of_the_upstream_never_gets_originals(gateway_with, upstream):
         "status": "completed",
         "action": {"query": "<PERSON 1>"},
     }
-    own = {
-        "type": "function_call",
-        "id": "fc_0a1b2c3d4e",
-        "call_id": "call_a",
-        "name": "g",
-        "arguments": '{"to": "<EMAIL 1>"}',
-    }
-    items = [item, search, own, said("<PERSON 1>")]
+    items = [item, search, function_call("g", '{"to": "<EMAIL 1>"}'), said("<PERSON 1>")]
     upstream.behaviour = lambda handler, body: handler.send(response(body, *items))
     got = post(gateway_with(internal_tools=("*",)), {"model": "echo-1", "input": ASKED}, "responses").json()["output"]
     assert got[:2] == items[:2]
@@ -158,13 +156,7 @@ def test_a_tool_of_the_upstream_never_gets_originals(gateway_with, upstream):
 
 
 def test_calls_of_responses_stream_as_they_are(client, upstream):
-    item = {
-        "type": "function_call",
-        "id": "fc_0a1b2c3d4e",
-        "call_id": "call_0a1b2c3d4e",
-        "name": "post_message",
-        "arguments": "",
-    }
+    item = function_call("post_message", "")
     place = {"item_id": "fc_0a1b2c3d4e", "output_index": 0}
     told = '{"to": "<EMAIL 1>"}'
 

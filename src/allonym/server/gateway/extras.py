@@ -8,87 +8,69 @@ or a search that the server makes is in no table, so it is refused.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from allonym.server.gateway import reading
 from allonym.server.gateway.passages import NAME
-from allonym.server.gateway.reading import DEEPEST, Field, FieldReaders, make_list_reader, make_object_reader
+from allonym.server.gateway.reading import Field, FieldReader, FieldReaders, make_list_reader, make_object_reader
 from allonym.server.gateway.shapes import map_readers
 
 _DURATION = re.compile(r"-?[0-9]{1,6}(?:ms|s|m|h)?")
 _PRICE = re.compile(r"[0-9]{1,4}(?:\.[0-9]{1,6})?")
 
 
-def check_duration(field: Field) -> None:
-    """Check a duration: a number, or one with a unit, such as ``5m``."""
-    if isinstance(field.value, str):
-        field.check_string_pattern(_DURATION, "a duration such as 5m")
-    else:
-        reading.check_number(field)
+def _make_number_or_string_reader(check_string: FieldReader) -> FieldReader:
+    def check_number_or_string(field: Field) -> None:
+        (check_string if isinstance(field.value, str) else reading.check_number)(field)
+
+    return check_number_or_string
 
 
-def check_price(field: Field) -> None:
-    """Check a price, a number or the digits of one."""
-    if isinstance(field.value, str):
-        field.check_string_pattern(_PRICE, "a number")
-    else:
-        reading.check_number(field)
+_check_duration = _make_number_or_string_reader(
+    partial(Field.check_string_pattern, pattern=_DURATION, description="a duration such as 5m")
+)
+_check_price = _make_number_or_string_reader(
+    partial(Field.check_string_pattern, pattern=_PRICE, description="a number")
+)
+_check_think = _make_number_or_string_reader(reading.check_word)
 
 
-def check_numbers(field: Field) -> None:
+def _check_numbers(field: Field) -> None:
     """Check a number, or lists of them."""
-    for item in field.list_items() if isinstance(field.value, list) else ():
-        check_numbers(item)
-    if not isinstance(field.value, list):
+    if isinstance(field.value, list):
+        for item in field.list_items():
+            _check_numbers(item)
+    else:
         reading.check_number(field)
 
 
-def check_bias(field: Field) -> None:
+def _check_bias(field: Field) -> None:
     """Check numbers by numbers, or pairs of them, as llama.cpp takes them."""
-    if isinstance(field.value, list):
-        check_numbers(field)
-    else:
-        reading.check_number_map(field)
+    (_check_numbers if isinstance(field.value, list) else reading.check_number_map)(field)
 
 
-def collect_options(field: Field, depth: int = 0) -> None:
+def _collect_options(field: Field, depth: int = 0) -> None:
     """Collect the texts of options that templates and servers define: short numbers and words of the API pass."""
-    if depth > DEEPEST:
-        raise field.make_refusal(f"is nested more than {DEEPEST} deep")
+    if depth > reading.DEEPEST:
+        raise field.make_refusal(f"is nested more than {reading.DEEPEST} deep")
     if isinstance(field.value, str):
         words = reading.WORDS.union(field.request.settings.words)
         if field.value not in words:
             reading.collect_text(field)
     elif isinstance(field.value, (list, dict)):
         for child in field.iterate_children():
-            collect_options(child, depth + 1)
+            _collect_options(child, depth + 1)
     elif field.is_number() and abs(field.value) > reading.LARGEST_BOUND:
         reading.collect_json(field)
     elif field.value is not None:
         reading.check_number(field)
 
 
-def collect_schema_or_text(field: Field) -> None:
-    """Collect a JSON Schema, or one that is written as a text."""
-    if isinstance(field.value, str):
-        reading.collect_description(field)
-    else:
-        reading.collect_schema(field)
-
-
-def collect_documents(field: Field) -> None:
-    """Collect documents: texts, or objects with texts."""
-    for item in field.list_items():
-        reading.collect_json(item)
-
-
-def check_fallbacks(field: Field) -> None:
-    """Check the names of models; what leads to another endpoint is refused."""
-    for item in field.list_items():
-        reading.check_model(item)
+_check_models = make_list_reader(reading.check_model)
 
 
 def _check_names(field: Field) -> None:
-    for item in field.list_items() if isinstance(field.value, list) else [field]:
+    for item in field.list_one_or_more():
         if not NAME.fullmatch(item.get_string()):
             raise item.make_refusal("must be a name")
 
@@ -101,33 +83,29 @@ _OPTIONS = make_object_reader(
         texts="stop",
     )
 )
-_MAX_PRICE = make_object_reader(dict.fromkeys(("prompt", "completion", "image", "audio", "request"), check_price))
+_MAX_PRICE = make_object_reader(dict.fromkeys(("prompt", "completion", "image", "audio", "request"), _check_price))
 _PROVIDER = make_object_reader(
     {
         **map_readers(
             number="allow_fallbacks require_parameters zdr enforce_distillable_text",
             word="data_collection",
         ),
-        **dict.fromkeys(("order", "only", "ignore"), check_fallbacks),
+        **dict.fromkeys(("order", "only", "ignore"), _check_models),
         **dict.fromkeys(("quantizations", "sort"), _check_names),
         "max_price": _MAX_PRICE,
-        **dict.fromkeys(("preferred_min_throughput", "preferred_max_latency"), check_numbers),
+        **dict.fromkeys(("preferred_min_throughput", "preferred_max_latency"), _check_numbers),
     }
 )
-_STRUCTURED = {
-    **map_readers(description="regex grammar structural_tag whitespace_pattern", texts="choice"),
-    **map_readers(number="json_object disable_fallback disable_any_whitespace disable_additional_properties"),
-    "json": collect_schema_or_text,
-}
+_STRUCTURED = map_readers(
+    description="regex grammar structural_tag whitespace_pattern",
+    texts="choice",
+    number="json_object disable_fallback disable_any_whitespace disable_additional_properties",
+    schema="json",
+)
 _THINKING = make_object_reader(map_readers(word="type display", number="budget_tokens include_thoughts clear_thinking"))
 _REASONING = make_object_reader(
     map_readers(word="effort summary generate_summary", number="max_tokens exclude enabled")
 )
-
-
-def _check_think(field: Field) -> None:
-    """Check whether to think, or how much."""
-    (reading.check_word if isinstance(field.value, str) else reading.check_number)(field)
 
 
 def _collect_structured(field: Field) -> None:
@@ -162,24 +140,23 @@ EXTRAS: FieldReaders = {
         texts="bad_words dry_sequence_breakers guided_choice stop_regex choices tags",
         description="guided_regex guided_grammar guided_whitespace_pattern grammar regex ebnf structural_tag "
         "chat_template template",
+        schema="guided_json json_schema format",
         text="mock_response suffix system",
         user="cache_salt session_id request_id rid litellm_session_id litellm_trace_id litellm_call_id",
         model="draft_model lora_path preset",
         metadata="trace",
     ),
-    **dict.fromkeys(("guided_json", "json_schema"), collect_schema_or_text),
-    **dict.fromkeys(("stop_token_ids", "allowed_token_ids"), check_numbers),
-    **dict.fromkeys(("models", "fallbacks"), check_fallbacks),
+    **dict.fromkeys(("stop_token_ids", "allowed_token_ids"), _check_numbers),
+    **dict.fromkeys(("models", "fallbacks"), _check_models),
     **dict.fromkeys(
         ("samplers", "transforms", "guardrails", "allowed_openai_params", "additional_drop_params"), _check_names
     ),
-    **dict.fromkeys(("chat_template_kwargs", "mm_processor_kwargs", "media_io_kwargs", "vllm_xargs"), collect_options),
-    "keep_alive": check_duration,
+    **dict.fromkeys(("chat_template_kwargs", "mm_processor_kwargs", "media_io_kwargs", "vllm_xargs"), _collect_options),
+    "keep_alive": _check_duration,
     "options": _OPTIONS,
     "think": _check_think,
-    "format": collect_schema_or_text,
     "structured_outputs": _collect_structured,
-    "documents": collect_documents,
+    "documents": make_list_reader(reading.collect_json),
     "provider": _PROVIDER,
     "reasoning": _REASONING,
     "thinking": _THINKING,
@@ -188,6 +165,6 @@ EXTRAS: FieldReaders = {
         {**map_readers(number="no-cache no-store ttl s-maxage"), "namespace": reading.digest_user}
     ),
     "lora": make_list_reader(make_object_reader(map_readers(number="id scale"))),
-    "logit_bias": check_bias,
+    "logit_bias": _check_bias,
 }
 """The fields; in a request these and :data:`allonym.server.gateway.shapes.CHAT` are known."""

@@ -9,11 +9,11 @@ from typing import Any
 from allonym.server.gateway import reading
 from allonym.server.gateway.reading import Field, FieldReaders, make_list_reader, make_object_reader
 from allonym.server.gateway.restoring import AnswerRestorer, Call, TextStream, read_call
-from allonym.server.gateway.shapes import map_readers
+from allonym.server.gateway.shapes import is_allowed_hosted_tool, map_readers
 
-_CLIENT_TOOL = re.compile(r"(?:bash|text_editor|computer|memory)_[0-9]{8}")
+_BUILT_IN_TYPE = re.compile(r"(?:bash|text_editor|computer|memory)_[0-9]{8}")
 _ENABLED = make_object_reader(map_readers(number="enabled"))
-_CACHE = {"cache_control": make_object_reader(map_readers(word="type ttl"))}
+_CACHED = map_readers(word="type", cache_control="cache_control")
 
 
 def _collect_result(field: Field) -> None:
@@ -38,26 +38,23 @@ def _check_plain(field: Field) -> None:
 
 _RESULT_BLOCKS: Mapping[str, FieldReaders] = {
     "search_result": {
-        **map_readers(word="type", text="source title", content="content"),
-        **_CACHE,
+        **map_readers(_CACHED, text="source title", content="content"),
         "citations": _ENABLED,
     },
     "document": {
-        **map_readers(word="type", text="title context"),
-        **_CACHE,
+        **map_readers(_CACHED, text="title context"),
         "source": _collect_source,
         "citations": _ENABLED,
     },
 }
-_USE = {**map_readers(word="type", human_id="id", name="name", json="input", sealed="caller"), **_CACHE}
-_SERVER_RESULT = {**map_readers(word="type", human_id="tool_use_id", sealed="content caller"), **_CACHE}
+_USE = map_readers(_CACHED, human_id="id", name="name", json="input", sealed="caller")
+_SERVER_RESULT = map_readers(_CACHED, human_id="tool_use_id", sealed="content caller")
 _BLOCKS: Mapping[str, FieldReaders] = {
     **_RESULT_BLOCKS,
     "tool_use": _USE,
     "server_tool_use": _USE,
     "tool_result": {
-        **map_readers(word="type", human_id="tool_use_id", number="is_error"),
-        **_CACHE,
+        **map_readers(_CACHED, human_id="tool_use_id", number="is_error"),
         "content": _collect_result,
     },
     "thinking": map_readers(word="type", text="thinking", base64="signature"),
@@ -74,30 +71,27 @@ def _collect_message(field: Field) -> None:
 
 _TOOL: FieldReaders = {
     **map_readers(
-        word="type", name="name", description="description", schema="input_schema", number="strict defer_loading"
+        _CACHED,
+        name="name",
+        description="description",
+        schema="input_schema",
+        number="strict defer_loading eager_input_streaming",
     ),
-    **_CACHE,
     "input_examples": make_list_reader(reading.collect_json),
-    "eager_input_streaming": reading.check_number,
 }
-_CLIENT_TOOL_FIELDS: FieldReaders = {
-    **map_readers(name="type name", number="display_width_px display_height_px display_number max_characters"),
-    **_CACHE,
-}
+_BUILT_IN_TOOL = map_readers(
+    name="type name",
+    number="display_width_px display_height_px display_number max_characters",
+    cache_control="cache_control",
+)
 
 
 def _collect_tool(field: Field) -> None:
-    """Read a tool of the client's; one that the upstream runs must be allowed."""
+    """Read a tool; only one of the client's has text."""
     kind = field.get_type_member()
-    if kind in field.request.settings.hosted_tools:
-        return
-    if kind is not None and _CLIENT_TOOL.fullmatch(kind):
-        reading.apply_field_readers(field, _CLIENT_TOOL_FIELDS)
-    elif kind not in (None, "custom"):
-        message = "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type"
-        raise field.make_refusal(message, "unsupported_tool")
-    else:
-        reading.apply_field_readers(field, _TOOL)
+    is_built_in = kind is not None and _BUILT_IN_TYPE.fullmatch(kind) is not None
+    if not is_allowed_hosted_tool(field, is_clients=is_built_in or kind in (None, "custom")):
+        reading.apply_field_readers(field, _BUILT_IN_TOOL if is_built_in else _TOOL)
 
 
 _FORMAT = make_object_reader(map_readers(word="type", schema="schema"))
@@ -110,8 +104,8 @@ MESSAGES: FieldReaders = {
         texts="stop_sequences",
         content="system",
         nested_names="tool_choice",
+        cache_control="cache_control",
     ),
-    **_CACHE,
     "messages": make_list_reader(_collect_message),
     "tools": make_list_reader(_collect_tool),
     "metadata": make_object_reader(map_readers(user="user_id")),

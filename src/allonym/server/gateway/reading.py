@@ -122,6 +122,10 @@ class Field:
             raise self.make_type_refusal("a list")
         return [Field(self.request, self.value, i, f"{self.path}[{i}]") for i in range(len(self.value))]
 
+    def list_one_or_more(self) -> list[Field]:
+        """Return the items of the value, if it is a list, else the value itself."""
+        return self.list_items() if isinstance(self.value, list) else [self]
+
     def get_member(self, name: str) -> Field:
         """Return a member of the value, which is an object."""
         return Field(self.request, self.value, name, f"{self.path}.{name}" if self.path else name)
@@ -269,6 +273,9 @@ def make_object_reader(readers: FieldReaders) -> FieldReader:
     return partial(apply_field_readers, readers=readers)
 
 
+check_cache_control = make_object_reader({"type": check_word, "ttl": check_word})
+
+
 def check_nested_names(field: Field) -> None:
     """Check that any objects and lists hold names alone, as in tool_choice."""
     if isinstance(field.value, dict):
@@ -300,7 +307,7 @@ collect_arguments = partial(collect_text, keep_keys=True)
 
 def collect_texts(field: Field) -> None:
     """Collect a text, or a list of texts, each by itself."""
-    for item in field.list_items() if isinstance(field.value, list) else [field]:
+    for item in field.list_one_or_more():
         collect_text(item)
 
 
@@ -448,7 +455,7 @@ _TEXT: FieldReaders = {
     "text": Field.get_string,  # collect_content reads it together with its neighbours
     "annotations": collect_json,
     "citations": collect_sealed,
-    "cache_control": make_object_reader({"type": check_word, "ttl": check_word}),
+    "cache_control": check_cache_control,
 }
 PARTS: Mapping[str, FieldReaders] = {
     **dict.fromkeys(("text", "input_text", "output_text", "summary_text", "reasoning_text"), _TEXT),

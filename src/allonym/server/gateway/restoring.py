@@ -107,9 +107,9 @@ class AnswerRestorer:
             return OutgoingStream(self, call.id)
         return (JsonStream if is_json else TextStream)(self, "" if call is None else call.id)
 
-    def restore_text(self, text: str, *, is_json: bool = False) -> str:
-        """Restore a complete text. The result is the same as if it came in pieces."""
-        stream = self.start_stream(is_json=is_json)
+    def restore_text(self, text: str, call: Call | None = None, *, is_json: bool = False) -> str:
+        """Restore a complete text, as :meth:`start_stream` does one in pieces. The result is the same."""
+        stream = self.start_stream(call, is_json=is_json)
         return stream.restore_piece(text) + stream.flush_text()
 
     def restore_json(self, value: Any, key: str = "", call: Call | None = None) -> Any:
@@ -118,8 +118,7 @@ class AnswerRestorer:
             if key in _UNCHANGED:
                 return value
             is_json = key == "arguments" or (self.json and key in ("content", "text") and call is None)
-            stream = self.start_stream(call, is_json=is_json)
-            return stream.restore_piece(value) + stream.flush_text()
+            return self.restore_text(value, call, is_json=is_json)
         if key in _UNCHANGED and not isinstance(value, Mapping):
             return value
         if isinstance(value, list):

@@ -72,15 +72,24 @@ _TOOLS: Mapping[str, FieldReaders] = {
 }
 
 
-def _collect_tool(field: Field) -> None:
-    """Read a function of the client's. A tool that the upstream runs must be allowed, and is sent as it is."""
-    kind = field.get_type_member()
-    if kind in field.request.settings.hosted_tools:
-        return
-    if kind is not None and kind not in _TOOLS:
+def is_allowed_hosted_tool(field: Field, *, is_clients: bool) -> bool:
+    """Whether a tool is sent as it is, because the settings allow its type.
+
+    Raises:
+        Refusal: it is neither allowed nor the client's own.
+    """
+    if field.get_type_member() in field.request.settings.hosted_tools:
+        return True
+    if not is_clients:
         message = "is a tool that the upstream runs; the gateway's setting 'hosted_tools' can allow its type"
         raise field.make_refusal(message, "unsupported_tool")
-    _collect_by_type(field, _TOOLS, "a tool")
+    return False
+
+
+def _collect_tool(field: Field) -> None:
+    """Read a tool; only one of the client's has text."""
+    if not is_allowed_hosted_tool(field, is_clients=field.get_type_member() in (None, *_TOOLS)):
+        _collect_by_type(field, _TOOLS, "a tool")
 
 
 # Chat completions
@@ -102,8 +111,8 @@ _MESSAGE = {
         number="prefix partial weight",
         json="annotations",
         sealed="reasoning_details thinking_blocks provider_specific_fields",
+        cache_control="cache_control",
     ),
-    "cache_control": make_object_reader(map_readers(word="type ttl")),
     "tool_calls": make_list_reader(make_object_reader(_CALL)),
     "function_call": make_object_reader(_CALLED),
     "audio": _NO_MEDIA,
@@ -209,7 +218,7 @@ RESPONSES: FieldReaders = {
 
 def _collect_embedding_input(field: Field) -> None:
     """Collect a text or a list of texts; tokens are refused."""
-    for item in field.list_items() if isinstance(field.value, list) else [field]:
+    for item in field.list_one_or_more():
         if not isinstance(item.value, str):
             message = "must be a text or a list of texts; tokens cannot be protected"
             raise field.make_refusal(message, "unsupported_content")
