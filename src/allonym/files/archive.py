@@ -12,13 +12,12 @@ import re
 import zipfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import PurePosixPath
 
 from allonym.batch import RECORD_ERRORS, describe_failure
 from allonym.document import CAPTION, Document
 from allonym.errors import DataError, RefusedContent, UsageError
-from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
+from allonym.files.embedded import join_documents, parse_embedded_file, take_parts
 from allonym.files.office import Package
 from allonym.files.pictures import make_grey_png
 from allonym.files.record import (
@@ -92,7 +91,7 @@ def _read_archive(data: bytes, job: Job, tally: Tally, depth: int) -> tuple[Draf
 
     def write_archive(parts: tuple[str, ...]) -> bytes:
         upcoming = iter(parts)
-        contents = [d.render(tuple(islice(upcoming, count_parts(d.document)))) for d in drafts.values()]
+        contents = [d.render(take_parts(upcoming, d.document)) for d in drafts.values()]
         new_paths = _make_paths(paths, list(upcoming))
         packed = {new for new, name in zip(new_paths, drafts, strict=True) if name in package.packed}
         return Package(dict(zip(new_paths, contents, strict=True)), packed).to_bytes()
@@ -193,7 +192,7 @@ def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
     def write_book(parts: tuple[str, ...]) -> bytes:
         upcoming = iter(parts)
         for name, draft in drafts.items():
-            package.entries[name] = draft.render(tuple(islice(upcoming, count_parts(draft.document))))
+            package.entries[name] = draft.render(take_parts(upcoming, draft.document))
         return package.to_bytes()
 
     document = join_documents([draft.document for draft in drafts.values()], ["\n\n"] * len(drafts))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import quopri
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -168,10 +167,11 @@ def _parse_calendar(chunk: Chunk, job: Job) -> ParsedChunk:
     text = _QUOTED.sub(_decode_quoted_value, text)
     segments = list(find_calendar_segments(text))
     tally = count_encoding(encoding)
-    tally.treated += Counter({"attachments left out": count}) if count else Counter()
+    if count:
+        tally.treated["attachments left out"] += count
     draft = Draft(
         to_document(segments),
-        lambda parts: encoding.encode_file(splice_segments(text, segments, parts if segments else ())),
+        lambda parts: encoding.encode_file(splice_segments(text, segments, parts)),
     )
     return ParsedChunk([draft], tally=tally)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -49,9 +49,9 @@ def join_documents(documents: Sequence[Document], before: Iterable[str]) -> Docu
     return Document("", "".join(texts), meta, tuple(parts), tuple(turns), tuple(roles))
 
 
-def count_parts(document: Document) -> int:
-    """Return the number of new parts that a document needs."""
-    return len(document.parts) or 1
+def take_parts(upcoming: Iterator[str], document: Document) -> tuple[str, ...]:
+    """Return the next new parts, as many as a document needs."""
+    return tuple(islice(upcoming, len(document.parts) or 1))
 
 
 def parse_embedded_file(data: bytes, kind: Format, job: Job, tally: Tally) -> Draft:
@@ -84,7 +84,7 @@ def _write_chunks(parsed: Sequence[ParsedChunk], kind: Format, parts: Sequence[s
         written: list[bytes | None] = []
         for piece in chunk.pieces:
             if isinstance(piece, Draft):
-                mine = tuple(islice(upcoming, count_parts(piece.document)))
+                mine = take_parts(upcoming, piece.document)
                 written.append(render_and_verify_draft(piece, mine, list_changed_words(piece.document, mine)))
             elif isinstance(piece, bytes):
                 written.append(piece)

@@ -14,10 +14,9 @@ import email.message
 import email.parser
 import email.policy
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from pathlib import PurePath
 from typing import BinaryIO
 
@@ -25,10 +24,10 @@ from allonym.batch import RECORD_ERRORS
 from allonym.document import DATES_OF, PROSE, TECHNICAL
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files import markup
-from allonym.files.embedded import count_parts, join_documents, parse_embedded_file
+from allonym.files.embedded import join_documents, parse_embedded_file, take_parts
 from allonym.files.encoding import Encoding, cut_stream, decode_text, make_chunks
 from allonym.files.fields import mask_unusual_name
-from allonym.files.formats import format_of
+from allonym.files.formats import format_of, get_format
 from allonym.files.mailheaders import SEALS, read_envelope, read_header
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
@@ -81,12 +80,12 @@ _ENCRYPTED = re.compile(r"application/(?:x-)?pkcs7-mime|multipart/encrypted")
 _ENCODED_FILE = re.compile(r"(?m)^begin [0-7]{3,4} [^\r\n]+\r?\n(?:[ -`]{1,63}\r?\n)+end[ \t]*$")
 """A file in a text, by uuencode."""
 
-_ALPHABET = re.compile(rb"[^A-Za-z0-9+/=]+")
+_NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/=]+")
 MAX_DEPTH = 20
 
 
 def _decode_base64(raw: bytes) -> bytes:
-    return base64.b64decode(_ALPHABET.sub(b"", raw) + b"==")
+    return base64.b64decode(_NOT_BASE64.sub(b"", raw) + b"==")
 
 
 def _decode_uu(raw: bytes) -> bytes:
@@ -228,11 +227,11 @@ class _Reader:
         """Yield the blocks of a whole mail; a single content that cannot be treated is left out, its headers stay."""
         content = list(self._read_content(body, end, head, kind, depth))
         shown = [block for block in content if block is not None]
-        about_content = [match for match in headers if match[1].lower().startswith(b"content-")]
         if len(shown) < len(content):
             note = self._leave_out(body, end, kind, "", "attachments left out")
             for match in headers:
-                yield from (_Block(*match.span()),) if match in about_content else self._read_headers([match])
+                is_about_content = match[1].lower().startswith(b"content-")
+                yield from (_Block(*match.span()),) if is_about_content else self._read_headers([match])
             yield replace(note, fixed=note.fixed.partition(self.newline * 2)[2])
         else:
             yield from self._read_headers(headers)
@@ -272,10 +271,9 @@ class _Reader:
     ) -> Iterator[_Block | None]:
         """Yield the blocks of a body; None: it has to be left out."""
         coding = str(head.get("Content-Transfer-Encoding", "")).strip().strip("\"'").lower()
-        coded = coding in _CODINGS
         if kind.startswith("multipart/") and head.get_boundary():
             yield from self._read_multipart(start, end, head, kind, depth)
-        elif kind in ("message/rfc822", "message/global", "message/external-body") and not coded:
+        elif kind in ("message/rfc822", "message/global", "message/external-body") and coding not in _CODINGS:
             yield from self.read_entity(start, end, depth + 1, kind)
         elif self.data[start:end].strip():
             format = _find_format(head, kind)
@@ -354,10 +352,11 @@ class _Reader:
             ends = [0, *(end for match in files for end in match.span()), len(text)]
             segments = [Segment(a, b, text[a:b], role=role) for a, b in zip(ends[::2], ends[1::2], strict=True)]
             segments += (Segment(*match.span(), "", fixed="[Left out: an attachment]") for match in files)
-            self.tally.treated += Counter({"attachments left out": len(files)}) if files else Counter()
+            if files:
+                self.tally.treated["attachments left out"] += len(files)
 
         def write_text(parts: tuple[str, ...]) -> bytes:
-            new = splice_segments(text, segments, parts if segments else ())
+            new = splice_segments(text, segments, parts)
             return self._encode(encoding.encode(new), start, end, coding)
 
         has_data = any(segment.fixed is not None for segment in segments)
@@ -408,17 +407,12 @@ def _decode_bytes(data: bytes, charset: str) -> tuple[str, Encoding]:
 
 def _find_format(head: email.message.Message, kind: str) -> Format | None:
     """Return the format of an attachment, by the suffix of its name or by its type; None: text, or unknown."""
-    name = head.get_filename() or ""
+    name = (head.get_filename() or "").replace("\\", "/")
     try:
-        format, is_packed = format_of(
-            PurePath(name.replace("\\", "/")).name or "none", None if name else _TYPES.get(kind)
-        )
-        return None if is_packed else format
+        format, is_packed = format_of(PurePath(name).name)
     except DataError:
-        pass
-    if kind in _TYPES:
-        return format_of(f"x.{_TYPES[kind]}")[0]
-    return None
+        return get_format(_TYPES[kind]) if kind in _TYPES else None
+    return None if is_packed else format
 
 
 def _parse_mail(chunk: Chunk, job: Job) -> ParsedChunk:
@@ -450,7 +444,7 @@ def _join_blocks(data: bytes, start: int, end: int, blocks: Sequence[_Block]) ->
         for block in blocks:
             written = block.fixed
             if block.draft is not None:
-                mine = tuple(islice(upcoming, count_parts(block.draft.document)))
+                mine = take_parts(upcoming, block.draft.document)
                 if mine == block.draft.document.part_texts() and not block.is_always_written:
                     continue
                 written = block.draft.render(mine)

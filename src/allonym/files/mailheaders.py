@@ -94,8 +94,6 @@ def read_header(name: str, raw: bytes, newline: str) -> Draft | None:
         segments = [Segment(0, len(value), text, _encode_words, role=role)]
 
     def write_value(parts: tuple[str, ...]) -> bytes:
-        if all(part == segment.text for part, segment in zip(parts, segments, strict=True)):
-            return raw
         return _fold(splice_segments(value, segments, parts), newline).encode("utf-8", "surrogateescape")
 
     return Draft(to_document(segments), write_value) if segments else None
@@ -204,13 +202,13 @@ def write_substitute(text: str) -> str:
     if match := _TAG.fullmatch(text):
         return f"{match[1]}@{DOMAIN}"
     plain = re.sub(r"[^\x20-\x7e]", "?", text)
-    return '"' + re.sub(r'(["\\])', r"\\\1", plain) + f'"@{DOMAIN}'
+    return f'"{email.utils.quote(plain)}"@{DOMAIN}'
 
 
 def _encode_phrase(text: str) -> str:
     if not (text.isascii() and text.isprintable()) or "=?" in text:
         return _encode_words(text)
-    return text if text.strip() and _PLAIN_PHRASE.fullmatch(text) else '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
+    return text if text.strip() and _PLAIN_PHRASE.fullmatch(text) else f'"{email.utils.quote(text)}"'
 
 
 def _encode_comment(text: str) -> str:
@@ -283,12 +281,11 @@ def _read_parameters(name: str, value: str) -> Draft | None:
     main = value.partition(";")[0].strip()
 
     def write_value(parts: tuple[str, ...]) -> bytes:
-        if all(part == segment.text for part, segment in zip(parts, segments, strict=True)):
-            return value.encode("utf-8", "surrogateescape")
-        new = dict(zip(places, parts, strict=True))
+        pairs = zip(places, segments, parts, strict=True)
+        new = {index: part for index, segment, part in pairs if part != segment.text}
         out = [main]
         for index, (key, text) in enumerate(listed):
-            if index in new and new[index] != segments[places.index(index)].text:
+            if index in new:
                 suffix = text[_find_suffix(text) :] if key.lower() in ("name", "filename") else ""
                 text = f"<{write_substitute(new[index])}>" if key.lower() == "start" else new[index] + suffix
             out.append(format_parameter(key, text))
@@ -306,7 +303,7 @@ def _find_suffix(name: str) -> int:
 def format_parameter(key: str, value: str) -> str:
     """Return a parameter of a header, after RFC 2231 where its value is not ASCII."""
     if value.isascii() and value.isprintable():
-        return f'{key}="' + re.sub(r'(["\\])', r"\\\1", value) + '"'
+        return f'{key}="{email.utils.quote(value)}"'
     return f"{key}*={email.utils.encode_rfc2231(value, 'utf-8')}"
 
 

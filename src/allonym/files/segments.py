@@ -90,7 +90,7 @@ def parse_segments(
         document = replace(document, turns=find_turns(document.text))
 
     def render_segments(parts: tuple[str, ...]) -> bytes:
-        return encoding.encode_file(splice_segments(text, segments, parts if segments else ()))
+        return encoding.encode_file(splice_segments(text, segments, parts))
 
     if pictures := sum(bool(s.fixed) for s in segments):
         tally.treated["pictures left out"] += pictures
