@@ -97,7 +97,7 @@ def test_books_are_treated_by_chapter(run):
 def test_an_old_office_file_without_libreoffice_tells_what_to_do(run, monkeypatch):
     monkeypatch.setattr(legacy.shutil, "which", lambda name: None)
     with pytest.raises(DataError, match=r"LibreOffice, which is not installed here; install it, or save .* \.docx"):
-        run("a.doc", legacy._OLE + b"x")
+        run("a.doc", legacy.OLE + b"x")
     with pytest.raises(DataError, match="97 to 2003"):
         run("a.xls", b"x")
 
@@ -115,10 +115,10 @@ def test_an_old_office_file_is_converted_and_converted_back(run, monkeypatch, tm
         return out.getvalue() if new == "docx" else data
 
     monkeypatch.setattr(legacy, "convert_by_libreoffice", convert)
-    safe = run("a.doc", legacy._OLE + b"x")[0]
+    safe = run("a.doc", legacy.OLE + b"x")[0]
     assert steps == [("doc", "docx"), ("docx", "doc")]
     source, target = tmp_path / "b.doc", tmp_path / "c.doc"
-    source.write_bytes(legacy._OLE + b"x")
+    source.write_bytes(legacy.OLE + b"x")
     rewrite_path(source, target, lambda _, document: document.part_texts(), verify=False)
     assert steps[2:] == [("doc", "docx"), ("docx", "doc")]
     assert docx.Document(io.BytesIO(safe)).paragraphs[0].text == f"Write to {MAIL}"
@@ -131,7 +131,7 @@ def test_a_conversion_that_takes_too_long_is_ended_with_all_that_it_started(run,
     monkeypatch.setattr(legacy.shutil, "which", lambda name: str(program))
     monkeypatch.setattr(legacy, "SECONDS", 3)
     with pytest.raises(DataError, match="more than 3 seconds"):
-        run("a.doc", legacy._OLE + b"x")
+        run("a.doc", legacy.OLE + b"x")
     command = Path("/proc", number.read_text().strip(), "cmdline")
     for _ in range(200):  # the end of a process takes a moment
         if not read_if_exists(command):

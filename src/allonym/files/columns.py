@@ -381,9 +381,7 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
     """Tell whether the name of a column must not reach a report: it is empty, or something is found in it."""
     from allonym.pipeline import detect
 
-    if not name.strip():
-        return True
-    if is_persons_name(name.strip()):
+    if not name.strip() or is_persons_name(name.strip()):
         return True
     is_expected = _is_known_name(name) or any(name in keys for keys in policy.metadata.values())
     return not is_expected and bool(detect(name, policy))

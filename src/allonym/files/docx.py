@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from allonym.errors import RefusedContent
 from allonym.files.office import Package, Part, TextSlot, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
@@ -32,9 +31,7 @@ _ALLOWED = {
 
 def clean_document_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
     """Remove hidden content, and return the slots of a Word document; see :data:`allonym.files.office.SlotLister`."""
-    main = package.find_main_part()
-    if not main.startswith("word/") or main not in package.entries:
-        raise RefusedContent("not a Word document: it has no part word/document.xml")
+    main = package.require_main_part("word/document.xml", "a Word document")
     tasks = clean_package_and_list_tasks(package, _ALLOWED, (), images, depth)
     part_slots = [slot for name in list_text_parts(tasks, main) for slot in list_part_slots(Part(package, name))]
     return list_all_slots(package, tasks, part_slots, depth)

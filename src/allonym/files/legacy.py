@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from allonym.errors import DataError
+from allonym.files.office import OLE
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 
 SECONDS = 300
@@ -36,8 +37,6 @@ _SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 </oor:items>
 """
 """Settings of LibreOffice: no macros, and nothing is loaded from elsewhere."""
-
-_OLE = b"\xd0\xcf\x11\xe0"
 
 
 def convert_by_libreoffice(data: bytes, old: str, new: str) -> bytes:
@@ -86,7 +85,7 @@ def _run_within_time(command: list[str]) -> None:
 def _parse_legacy_file(chunk: Chunk, job: Job, suffix: str) -> ParsedChunk:
     from allonym.files.formats import get_format
 
-    if not chunk.data.startswith(_OLE):
+    if not chunk.data.startswith(OLE):
         raise DataError(f"not a .{suffix} file of Microsoft Office 97 to 2003")
     data = convert_by_libreoffice(chunk.data, suffix, f"{suffix}x")
     parsed = get_format(f"{suffix}x").parse(replace(chunk, data=data), job)

@@ -14,13 +14,21 @@ from functools import partial
 from typing import Any
 
 from allonym.batch import format_lead_in
-from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL, splice_text
+from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.errors import DataError, RefusedContent
-from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
-from allonym.files.officeparts import list_author_slots
-from allonym.files.pictures import make_grey_png, strip_picture_metadata
+from allonym.files.office import (
+    Package,
+    Part,
+    TextSlot,
+    get_local_name,
+    is_common_office_text,
+    looks_worded,
+    parse_office_file,
+    strip_namespace,
+)
+from allonym.files.officeparts import list_author_slots, strip_or_grey_image
 from allonym.files.record import Format
-from allonym.files.sheets import CellPlace, decide_grid, find_literal_roles, make_sheet_name
+from allonym.files.sheets import CellPlace, decide_grid, find_literal_roles, list_literal_slots, make_sheet_name
 
 MANIFEST = "META-INF/manifest.xml"
 _TASKS = {
@@ -50,7 +58,6 @@ _READ = {
 _STYLING = re.compile(
     r"\{[^}]*(?:style|xsl-fo|svg|datastyle|smil)[^}]*\}|.*(?:path|points|viewBox|transform|type|class)\Z"
 )
-_WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 _LONG_NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
 _NAME = re.compile(r"[^\W\d_]{4}")
 _VALUES = ("value", "date-value", "time-value", "boolean-value", "string-value")
@@ -72,9 +79,7 @@ def clean_and_list_slots(package: Package, images: str, depth: int) -> list[Text
             if what:
                 package.without[f"{what} left out"] += 1
         elif tasks[name] == "image":
-            picture = strip_picture_metadata(package.entries[name]) if images == "keep" else None
-            package.entries[name] = picture or make_grey_png()
-            package.without["pictures left out" if picture is None else "pictures kept"] += 1
+            package.entries[name] = strip_or_grey_image(package, name, images)
     _remove_dropped_from_manifest(package)
     sheets: dict[str, str] = {}
     slots: list[TextSlot] = []
@@ -102,14 +107,14 @@ def _is_count(element: Any) -> bool:
 def _remove_dropped_from_manifest(package: Package) -> None:
     part, names = Part(package, MANIFEST), package.list_parts()
     for entry in list(part.root.iter("{*}file-entry")):
-        path = next((str(v) for a, v in entry.attrib.items() if get_local_name_of(a) == "full-path"), "")
+        path = _read_attribute(entry, "full-path")
         if path != "/" and not any(name == path or (path.endswith("/") and name.startswith(path)) for name in names):
             part.remove_element(entry)
 
 
-def get_local_name_of(attribute: object) -> str:
-    """Return an attribute's name without its namespace."""
-    return str(attribute).rpartition("}")[2]
+def _read_attribute(element: Any, *names: str) -> str:
+    """Return the value of an element's first attribute of one of these names, in any namespace; empty: it has none."""
+    return next((str(v) for a, v in element.attrib.items() if strip_namespace(a) in names), "")
 
 
 def _clean_part(part: Part) -> None:
@@ -197,20 +202,19 @@ def _list_paragraph_slots(part: Part, paragraph: Any, cell: Any, place: CellPlac
 
 
 def _is_number(cell: Any) -> bool:
-    kind = next((v for a, v in cell.attrib.items() if get_local_name_of(a) == "value-type"), "string")
-    return kind != "string"
+    return _read_attribute(cell, "value-type") not in ("", "string")
 
 
 def _is_number_searched(cell: Any, place: CellPlace, shown: str) -> bool:
     value = _read_value(cell) or shown
-    is_date = any(get_local_name_of(a) == "date-value" for a in cell.attrib)
+    is_date = any(strip_namespace(a) == "date-value" for a in cell.attrib)
     is_worded = place.role == PROSE and _NAME.search(shown) is not None
     return is_worded or is_date or place.role not in (PROSE, KEPT) or _LONG_NUMBER.fullmatch(value) is not None
 
 
 def _make_text_cell(cell: Any) -> None:
     for attribute in list(cell.attrib):
-        local = get_local_name_of(attribute)
+        local = strip_namespace(attribute)
         if local == "value-type":
             cell.set(attribute, "string")
         elif local in _VALUES or local == "currency":
@@ -218,7 +222,7 @@ def _make_text_cell(cell: Any) -> None:
 
 
 def _read_value(cell: Any) -> str:
-    return next((str(v) for a, v in cell.attrib.items() if get_local_name_of(a) in _VALUES[:2]), "")
+    return _read_attribute(cell, *_VALUES[:2])
 
 
 def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
@@ -229,13 +233,10 @@ def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
         for cell in row:
             if get_local_name(cell) not in ("table-cell", "covered-table-cell"):
                 continue
-            repeats = next(
-                (int(v) for a, v in cell.attrib.items() if get_local_name_of(a) == "number-columns-repeated"), 1
-            )
             text = _read_value(cell) or "\n".join("".join(p.itertext()) for p in cell.iter(*_PARAGRAPHS))
             if text:
                 rows.setdefault(str(number), {})[str(column)] = cell, text.removesuffix(".0")
-            column += repeats
+            column += int(_read_attribute(cell, "number-columns-repeated") or 1)
     if get_local_name(table.getparent()) == "spreadsheet":
         return decide_grid(rows, part.package.policy).places
     header = next(iter(rows.values()), {})
@@ -255,13 +256,13 @@ def _list_attribute_slots(
 ) -> Iterator[TextSlot]:
     local = get_local_name(node)
     for attribute, value in node.attrib.items():
-        plain = get_local_name_of(attribute)
+        plain = strip_namespace(attribute)
         if not value or is_common_office_text(value):
             continue
         if plain == "name" and local == "table":
             yield part.make_slot(value, partial(_rename_sheet, node, attribute, tables, sheets), role=CAPTION)
         elif plain in ("formula", "condition", "content-validation-name"):
-            yield from _list_literal_slots(part, node, attribute)
+            yield from list_literal_slots(part, value, find_literal_roles(value), partial(node.set, attribute))
         elif plain == "string-value" and node in places:
             yield part.make_attribute_slot(node, str(attribute), places[node].role)
         elif plain in _READ_ATTRIBUTES or (plain, local) in _READ:
@@ -270,30 +271,15 @@ def _list_attribute_slots(
             plain == "href"
             and not value.startswith("#")
             and not any(name.startswith(value.removeprefix("./")) for name in part.package.list_parts())
-        ) or (_WORDED.search(value) and not _is_styling(node, str(attribute))):
+        ) or (looks_worded(value) and not _is_styling(node, str(attribute))):
             yield part.make_attribute_slot(node, str(attribute), TECHNICAL)
 
 
 def _is_styling(node: Any, attribute: str) -> bool:
-    plain = get_local_name_of(attribute)
+    plain = strip_namespace(attribute)
     if plain in ("href", "value", "display-name"):
         return False
     return plain == "transformation" or bool(_STYLING.match(attribute) or _STYLING.match(node.tag))
-
-
-def _list_literal_slots(part: Part, node: Any, attribute: str) -> Iterator[TextSlot]:
-    source = str(node.get(attribute))
-    literals = find_literal_roles(source)
-    texts = [source[a:b].replace('""', '"') for a, b, _ in literals]
-
-    def put_text(index: int, text: str) -> None:
-        texts[index] = text
-        quoted = (text.replace('"', '""') for text in texts)
-        changes = ((a, b, new) for (a, b, _), new in zip(literals, quoted, strict=True))
-        node.set(attribute, splice_text(source, changes))
-
-    for index, (*_, role) in enumerate(literals):
-        yield part.make_slot(texts[index], partial(put_text, index), role=role)
 
 
 def _rename_sheet(table: Any, attribute: str, tables: list[Any], sheets: dict[str, str], new: str) -> None:

@@ -1,4 +1,4 @@
-"""The zip package that DOCX and XLSX share: its parts, their relationships, and slots of text in XML."""
+"""The zip package of office files and archives: its parts, their relationships, and slots of text in XML."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, ParsedChunk, Tall
 from allonym.policy import Policy
 
 MAX_PARTS = 10_000
+OLE = b"\xd0\xcf\x11\xe0"
+"""The first bytes of old binary office files, and of encrypted ones."""
+
 TYPES = "[Content_Types].xml"
 XML = (".xml", ".rels", ".vml")
 """Suffixes of the parts that are XML."""
@@ -44,6 +47,7 @@ _HOLDERS = frozenset(
 """Elements that mean nothing when they are empty."""
 
 _LONGEST = 80
+_WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -93,7 +97,7 @@ class Package:
     @classmethod
     def open(cls, data: bytes) -> Package:
         """Read a package. Raises :class:`DataError` if it is invalid, :class:`RefusedContent` if it is encrypted."""
-        if data.startswith(b"\xd0\xcf\x11\xe0"):
+        if data.startswith(OLE):
             raise RefusedContent("an encrypted or old binary office file cannot be treated yet")
         with hide_foreign_errors("not an office file"), zipfile.ZipFile(io.BytesIO(data)) as archive:
             infos = archive.infolist()
@@ -140,6 +144,13 @@ class Package:
         """Return the part that the package is about, such as ``word/document.xml``; empty: there is none."""
         links = self.list_relationships("")
         return next((t for link, t in links if str(link.get("Type")).endswith("/officeDocument") and t), "")
+
+    def require_main_part(self, usual: str, what: str) -> str:
+        """Return the main part; raises :class:`RefusedContent` if it is not in the folder of the ``usual`` one."""
+        main = self.find_main_part()
+        if not main.startswith(usual[: usual.index("/") + 1]) or main not in self.entries:
+            raise RefusedContent(f"not {what}: it has no part {usual}")
+        return main
 
     def list_reachable_parts(self) -> set[str]:
         """Return the parts that can be reached from the package by relationships."""
@@ -351,9 +362,19 @@ def is_common_office_text(text: str) -> bool:
     return len(text) <= _LONGEST and _USUAL.fullmatch(text) is not None
 
 
+def looks_worded(value: str) -> bool:
+    """Tell whether the value of any attribute may be text: words, an address, a path, or letters beyond ASCII."""
+    return _WORDED.search(value) is not None
+
+
 def get_local_name(element: Any) -> str:
     """Return an element's name without its namespace."""
-    return str(element.tag).rpartition("}")[2]
+    return strip_namespace(element.tag)
+
+
+def strip_namespace(name: object) -> str:
+    """Return the name of an element or an attribute without its namespace."""
+    return str(name).rpartition("}")[2]
 
 
 def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: str) -> ParsedChunk:

@@ -140,14 +140,19 @@ def _remove_file_links(package: Package, rels: str) -> None:
 
 
 def _replace_or_strip_image(package: Package, name: str, number: int, images: str) -> None:
-    image_without_metadata = strip_picture_metadata(package.entries[name]) if images == "keep" else None
-    package.without["pictures left out" if image_without_metadata is None else "pictures kept"] += 1
-    data = image_without_metadata or make_grey_png()
+    data = strip_or_grey_image(package, name, images)
     suffix = "png" if data.startswith(b"\x89PNG") else "jpeg"
     folder = posixpath.dirname(name)
     while (new := f"{folder}/picture{number}.{suffix}") in package.entries:
         number += 1
     package.replace_part(name, new, data)
+
+
+def strip_or_grey_image(package: Package, name: str, images: str) -> bytes:
+    """Return an image without its metadata if images are kept, or else a grey one, and count it."""
+    image = strip_picture_metadata(package.entries[name]) if images == "keep" else None
+    package.without["pictures left out" if image is None else "pictures kept"] += 1
+    return image or make_grey_png()
 
 
 def clean_and_list_common_slots(package: Package, tasks: Mapping[str, str]) -> Iterator[TextSlot]:

@@ -16,7 +16,15 @@ from typing import Any, Literal
 
 from allonym.batch import format_lead_in
 from allonym.document import PROSE, TECHNICAL
-from allonym.files.office import Part, TextSlot, get_local_name, is_common_office_text, require_xml_characters
+from allonym.files.office import (
+    Part,
+    TextSlot,
+    get_local_name,
+    is_common_office_text,
+    looks_worded,
+    require_xml_characters,
+    strip_namespace,
+)
 from allonym.files.record import count_common_prefix
 
 Reading = Literal["", "new", "old"]
@@ -73,7 +81,6 @@ _STRUCTURE = frozenset(
     "textboxrect connectlocs wrapcoords dashstyle".split()
 )
 _FONTS = frozenset(("lsdException", "font", "altName", "mathFont", "dateFormat"))
-_WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
 
 
 def remove_hidden_data(part: Part) -> None:
@@ -94,7 +101,7 @@ def remove_hidden_data(part: Part) -> None:
             part.remove_element(element)
             continue
         for attribute, value in list(element.attrib.items()):
-            plain = str(attribute).rpartition("}")[2]
+            plain = strip_namespace(attribute)
             if plain == "author" and attribute != plain:
                 element.set(attribute, part.package.find_author_replacement(str(value)))
             elif (plain in _TRACES and attribute != plain) or plain.startswith("rsid"):
@@ -181,11 +188,11 @@ def _list_attribute_slots(part: Part, element: Any, local: str, role: str) -> It
     if local in _FONTS:
         return
     for attribute, value in element.attrib.items():
-        plain = str(attribute).rpartition("}")[2]
+        plain = strip_namespace(attribute)
         if (
             value
             and not is_common_office_text(str(value))
-            and (plain in attribute_names or (plain not in _STRUCTURE and _WORDED.search(str(value))))
+            and (plain in attribute_names or (plain not in _STRUCTURE and looks_worded(str(value))))
         ):
             is_read = plain in attribute_names and plain not in _TECHNICAL_ELEMENTS
             yield part.make_attribute_slot(element, str(attribute), role if is_read else TECHNICAL)

@@ -31,14 +31,18 @@ ROWS = 1024
 """Greatest number of rows in a batch."""
 
 
-def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
-    arrow = import_arrow()
+def _open_parquet(arrow: Any, stream: BinaryIO) -> Any:
     import pyarrow.parquet as pq
 
+    with hide_foreign_errors("not a Parquet file", arrow.ArrowException, OSError):
+        return pq.ParquetFile(stream)
+
+
+def _read_arrow_chunks(stream: BinaryIO, job: Job, size: int, start: int) -> Iterator[Chunk]:
+    arrow = import_arrow()
     if not stream.seekable():
         stream = io.BytesIO(stream.read())
-    with hide_foreign_errors("not a Parquet file", arrow.ArrowException, OSError):
-        file = pq.ParquetFile(stream)
+    file = _open_parquet(arrow, stream)
     schema = file.schema_arrow
     names = [f.name for f in schema]
     for name in job.fields:
@@ -83,11 +87,7 @@ def _decide_columns(arrow: Any, file: Any, job: Job) -> dict[FieldKeys, Column]:
 
 def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
     arrow = import_arrow()
-    import pyarrow.parquet as pq
-
-    with hide_foreign_errors("not a Parquet file", arrow.ArrowException, OSError):
-        file = pq.ParquetFile(stream)
-    return list(_decide_columns(arrow, file, job).values())
+    return list(_decide_columns(arrow, _open_parquet(arrow, stream), job).values())
 
 
 def _make_output_field(arrow: Any, f: Any, columns: Mapping[FieldKeys, Column]) -> Any:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import partial
 
-from allonym.errors import RefusedContent
 from allonym.files.office import Package, Part, TextSlot, get_local_name, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
@@ -28,9 +27,7 @@ _ALLOWED = {
 
 def clean_presentation_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
     """Remove hidden content, and return the slots of a presentation; see :data:`allonym.files.office.SlotLister`."""
-    main = package.find_main_part()
-    if not main.startswith("ppt/") or main not in package.entries:
-        raise RefusedContent("not a PowerPoint presentation: it has no part ppt/presentation.xml")
+    main = package.require_main_part("ppt/presentation.xml", "a PowerPoint presentation")
     tasks = clean_package_and_list_tasks(package, _ALLOWED, (), images, depth)
     for name, task in tasks.items():
         if task == "authors":

@@ -129,7 +129,7 @@ def restore_files(
         file_counts.update(restored=result.restored, unknown=result.unknown)
         file_notes.update(dict.fromkeys(result.notes))
         if not result.edits:
-            return document.part_texts() or (document.text,)
+            return document.part_texts()
         places = document.parts or ((0, len(document.text)),)
         return tuple(apply_edits_to_parts(document.text, places, result.edits))
 

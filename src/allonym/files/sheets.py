@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from allonym.document import KEPT, PROSE, TECHNICAL
+from allonym.document import KEPT, PROSE, TECHNICAL, splice_text
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
-from allonym.files.office import Package, Part, get_local_name
+from allonym.files.office import Package, Part, TextSlot, get_local_name
 from allonym.policy import Policy
 
 TITLE_ROWS = 20
@@ -167,6 +168,24 @@ def find_literal_roles(formula: str) -> list[tuple[int, int, str]]:
     ]
 
 
+def list_literal_slots(
+    part: Part, formula: str, literals: Sequence[tuple[int, int, str]], put: Callable[[str], object]
+) -> Iterator[TextSlot]:
+    """Yield the slots of the texts in quotation marks of a formula; ``put`` takes the new formula.
+
+    ``literals`` are as :func:`find_literal_roles` returns them.
+    """
+    texts = [formula[a:b].replace('""', '"') for a, b, _ in literals]
+
+    def put_text(index: int, text: str) -> None:
+        texts[index] = text
+        quoted = (text.replace('"', '""') for text in texts)
+        put(splice_text(formula, ((a, b, new) for (a, b, _), new in zip(literals, quoted, strict=True))))
+
+    for index, (*_, role) in enumerate(literals):
+        yield part.make_slot(texts[index], partial(put_text, index), role=role)
+
+
 def _is_worded(text: str) -> bool:
     words = re.findall(r"[^\W\d_]+", text)
     return len(words) > 1 and "!" not in text and any(word[0].isupper() and word[1:].islower() for word in words)
@@ -209,14 +228,17 @@ def rename_references(package: Package, sheets: Mapping[str, str], names: Mappin
 def make_defined_name(text: str, others: Collection[str]) -> str:
     """Return a text as a defined name, unlike all others: letters, digits and underscores, no reference to a cell."""
     plain = f"_{re.sub(r'[^A-Za-z0-9]+', '_', text).strip('_') or 'name'}"
-    used_names = {other.lower() for other in others}
-    names = (f"{plain}_{n}" if n else plain for n in range(len(used_names) + 1))
-    return next(name for name in names if name.lower() not in used_names)
+    return _choose_unused_name(plain, others, "_")
 
 
 def make_sheet_name(text: str, others: Sequence[str]) -> str:
     """Return a text as the name of a sheet, unlike all others: without signs that it may not have."""
     plain = re.sub(r"[\[\]:*?/\\']", "", text).strip()[: LONGEST_SHEET_NAME - 4] or "Sheet"
+    return _choose_unused_name(plain, others, " ")
+
+
+def _choose_unused_name(plain: str, others: Collection[str], joint: str) -> str:
+    """Return a name, with a number behind the joint if others, in any case, have it."""
     used_names = {other.lower() for other in others}
-    names = (f"{plain} {n}" if n else plain for n in range(len(used_names) + 1))
+    names = (f"{plain}{joint}{n}" if n else plain for n in range(len(used_names) + 1))
     return next(name for name in names if name.lower() not in used_names)

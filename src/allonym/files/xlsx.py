@@ -18,8 +18,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from allonym.batch import format_lead_in
-from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL, splice_text
-from allonym.errors import RefusedContent
+from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.files.columns import Column
 from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
@@ -32,6 +31,7 @@ from allonym.files.sheets import (
     choose_shared_place,
     find_item_roles,
     find_literal_roles,
+    list_literal_slots,
     make_defined_name,
     make_sheet_name,
     read_sheet,
@@ -198,15 +198,7 @@ def _list_literal_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     is_list = "formula1" in (get_local_name(element), get_local_name(element.getparent()))
     is_list = is_list and re.fullmatch(r'\s*"[^"]*"\s*', source) is not None
     literals = find_item_roles(source, part.package.policy) if is_list else find_literal_roles(source)
-    texts = [source[a:b].replace('""', '"') for a, b, _ in literals]
-
-    def put_text(index: int, text: str) -> None:
-        texts[index] = text
-        quoted = (text.replace('"', '""') for text in texts)
-        element.text = splice_text(source, ((a, b, new) for (a, b, _), new in zip(literals, quoted, strict=True)))
-
-    for index, (*_, role) in enumerate(literals):
-        yield part.make_slot(texts[index], partial(put_text, index), role=role)
+    return list_literal_slots(part, source, literals, partial(setattr, element, "text"))
 
 
 def _list_cell_slots(part: Part, cell: Any, place: CellPlace, find_date: ShowDate) -> Iterator[TextSlot]:
@@ -277,9 +269,7 @@ def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
 
 def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
     """Remove hidden content, and return the slots of a workbook; see :data:`allonym.files.office.SlotLister`."""
-    main = package.find_main_part()
-    if not main.startswith("xl/") or main not in package.entries:
-        raise RefusedContent("not an Excel workbook: it has no part xl/workbook.xml")
+    package.require_main_part("xl/workbook.xml", "an Excel workbook")
     tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
     if any(name.startswith("xl/externalLinks/") for name in package.dropped):
         _remove_formulas_of_links(package, tasks)

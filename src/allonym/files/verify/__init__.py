@@ -207,13 +207,10 @@ def read_texts_by_reader(data: bytes, format: str) -> Iterator[list[tuple[str, s
     for package in ("pdfminer", "pypdfium2", "pikepdf"):
         logging.getLogger(package).setLevel(logging.CRITICAL + 1)  # their warnings may quote the file
     format, _, ocr = format.partition("+")
-    for name in VIEWS[format]:
+    readers: list[tuple[str, tuple[str, ...]]] = [(name, ()) for name in VIEWS[format]]
+    for name, settings in [*readers, (_RECOGNIZED, (ocr,))] if ocr else readers:
         with hide_foreign_errors("the result cannot be read back"):
-            texts = list(resolve_name(name)(data))
-        yield texts
-    if ocr:
-        with hide_foreign_errors("the result cannot be read back"):
-            texts = list(resolve_name(_RECOGNIZED)(data, ocr))
+            texts = list(resolve_name(name)(data, *settings))
         yield texts
 
 

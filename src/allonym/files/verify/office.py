@@ -1,7 +1,7 @@
-"""Independent readers of DOCX and XLSX packages: all parts, including hidden ones and packages in packages.
+"""Independent readers of office files: all parts, including hidden ones and packages in packages.
 
-There are three readings: with tracked changes accepted, rejected, and both side by side. The readers know XML and zip,
-but not how the files were anonymised.
+DOCX, XLSX and PPTX have three readings: with tracked changes accepted, rejected, and both side by side. The readers
+know XML and zip, but not how the files were anonymised.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 import zipfile
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from allonym.errors import hide_foreign_errors
 
@@ -49,6 +49,8 @@ _USUAL = frozenset(
     "Microsoft_Excel_Sheet Microsoft_Excel_Worksheet Microsoft_Word_Document oleObject".split()
 )
 _DEEPEST = 4
+_ZIP_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError)
+_hide_zip_errors = partial(hide_foreign_errors, "the result is not an office file", *_ZIP_ERRORS)
 
 
 def _read_package_texts(data: bytes, reading: str, where: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:
@@ -57,8 +59,7 @@ def _read_package_texts(data: bytes, reading: str, where: str = "", depth: int =
     Raises:
         DataError: the data is not a package, or a part of it is not valid XML.
     """
-    kinds = (zipfile.BadZipFile, EOFError, NotImplementedError)
-    with hide_foreign_errors("the result is not an office file", *kinds), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with _hide_zip_errors(), zipfile.ZipFile(io.BytesIO(data)) as archive:
         yield f"{where}zip", archive.comment.decode("latin-1")
         for number, info in enumerate(archive.infolist()):
             strange = _get_unusual_part_name(info.filename)
@@ -79,10 +80,7 @@ read_raw_texts = partial(_read_package_texts, reading="raw")
 
 def read_odf_texts(data: bytes) -> Iterator[tuple[str, str]]:
     """Return (part, text) of all readable text of an ODF file: paragraphs, other elements, attributes."""
-    from lxml import etree
-
-    kinds = (zipfile.BadZipFile, EOFError, NotImplementedError)
-    with hide_foreign_errors("the result is not an office file", *kinds), zipfile.ZipFile(io.BytesIO(data)) as archive:
+    with _hide_zip_errors(), zipfile.ZipFile(io.BytesIO(data)) as archive:
         for info in archive.infolist():
             place, content = info.filename, archive.read(info)
             if place == "mimetype":
@@ -90,9 +88,7 @@ def read_odf_texts(data: bytes) -> Iterator[tuple[str, str]]:
             if not place.endswith(".xml"):
                 yield place, "\n".join(_find_readable_strings(_drop_image_pixels(content)))
                 continue
-            with hide_foreign_errors(f"the result's part {place} is not valid XML", etree.XMLSyntaxError):
-                root = cast(Any, etree.fromstring(content, etree.XMLParser(resolve_entities=False, huge_tree=True)))
-            yield place, "\n".join(_list_odf_texts(root))
+            yield place, "\n".join(_list_odf_texts(_parse_xml(content, place)))
 
 
 def _list_odf_texts(root: Any) -> Iterator[str]:
@@ -128,12 +124,16 @@ def _read_part_texts(name: str, data: bytes, reading: str, place: str, depth: in
         yield place, "\n".join(_find_readable_strings(_drop_image_pixels(data)))
 
 
-def _read_xml_texts(data: bytes, reading: str, place: str) -> Iterator[str]:
+def _parse_xml(data: bytes, place: str) -> Any:
     from lxml import etree
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
     with hide_foreign_errors(f"the result's part {place} is not valid XML", etree.XMLSyntaxError):
-        root = cast(Any, etree.fromstring(data, parser))
+        return etree.fromstring(data, parser)
+
+
+def _read_xml_texts(data: bytes, reading: str, place: str) -> Iterator[str]:
+    root = _parse_xml(data, place)
     paragraphs: dict[Any, list[str]] = {}
     loose: list[str] = []
     for node in (*root.itersiblings(preceding=True), *root.itersiblings()):
