@@ -66,8 +66,8 @@ def test_everything_is_treated_and_the_structure_stays(run):
     )
     assert page.get_content() == "<p>[EMAIL_ADDRESS_3]<b></b>"
     assert b'boundary="b=1"' in out and report.documents == 1
-    numbers = {n: out.count(b"[EMAIL_ADDRESS_%d]" % n) for n in (1, 2, 3)}
-    assert numbers[1] >= 3  # preamble, body, inner mail
+    assert out.count(b"[EMAIL_ADDRESS_1]") == 3  # preamble, body, inner mail
+    assert after["From"].addresses[0].addr_spec == "EMAIL_ADDRESS_1@redacted.invalid"
 
 
 def test_nothing_found_means_the_same_bytes(run, nothing):
@@ -127,7 +127,7 @@ def assert_headers_parse(message):
     """Read every header of a mail, as programs do."""
     for part in message.walk():
         for name, value in part.items():
-            assert str(value) or name, name
+            assert "\n" not in str(value), name
             if name.lower() in ("from", "to", "cc"):
                 assert value.addresses and not value.defects
             if name.lower() == "date":
@@ -251,9 +251,8 @@ def test_dates_of_a_mailbox_move_alike(tmp_path):
             anonymize_path(tmp_path / "in.mbox", tmp_path / f"{size}.mbox", "pseudonyms", vault=vault, batch_size=size)
             out.append((tmp_path / f"{size}.mbox").read_text())
     moved = [datetime.strptime(d, "%a, %d %b %Y %H:%M:%S %z") for d in re.findall(r"(?m)^Date: (.*)", out[0])]
-    assert [b - a for a, b in pairwise(moved)] == [timedelta(1), timedelta(28)] and moved[
-        0
-    ].date().isoformat() != "2024-03-14"
+    assert [b - a for a, b in pairwise(moved)] == [timedelta(1), timedelta(28)]
+    assert moved[0].date().isoformat() != "2024-03-14"
     assert out[0] == out[1]
 
 
