@@ -1,4 +1,4 @@
-"""Forty mails as programs write them, each about the same people. Names and numbers are invented."""
+"""Mails as programs write them, some with mistakes, each about the same people. Names and numbers are invented."""
 
 from __future__ import annotations
 
