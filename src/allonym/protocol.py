@@ -79,6 +79,10 @@ class Book(Protocol):
     ``kind`` names a space of values (``tag:[PERSON_{n}]``, ``family name``): no two keys of a kind share a value.
     """
 
+    @property
+    def unit(self) -> str:
+        """What pseudonyms are kept in where nobody names a scope, see :class:`Setting`; empty: in all of the book."""
+
     def about(self, subject: str) -> None:
         """Set the data subject of what follows; empty: nobody."""
 

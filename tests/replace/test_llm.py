@@ -320,6 +320,8 @@ def test_an_answer_that_is_kept_needs_no_endpoint(server, asking, tmp_path):
 class Pages:
     """A vault's book in memory."""
 
+    unit = ""
+
     def __init__(self):
         self.kinds, self.kept = {}, []
 

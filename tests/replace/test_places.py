@@ -155,6 +155,8 @@ def test_a_country_on_stage_plays_no_other():
 class Book:
     """What a vault keeps of one scope."""
 
+    unit = ""
+
     def __init__(self):
         self.given, self.counts = {}, {}
 

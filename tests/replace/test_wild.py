@@ -92,6 +92,8 @@ def test_a_code_that_stands_in_the_text_is_not_used():
 class Taken:
     """A book in which the first value that anybody asks for belongs to somebody else."""
 
+    unit = ""
+
     def __init__(self) -> None:
         self.values: dict[tuple[str, str], str] = {}
         self.first = ""

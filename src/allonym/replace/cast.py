@@ -229,7 +229,7 @@ class CorpusBook:
     """
 
     unit = ""
-    """What pseudonyms are kept in, beside the scope; see :class:`allonym.protocol.Setting`."""
+    """See :class:`Book`."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], str] = {}

@@ -260,7 +260,7 @@ def _name_pseudonym_unit(document: Document, policy: Policy, scope: str, book: B
     if policy.consistent != "auto" or scope:
         return ""
     if book is not None:
-        return str(getattr(book, "unit", ""))
+        return book.unit
     subject = subject_of(document, policy)
     return f"\0subject\0{subject}" if subject else f"\0document\0{digest(document.text)}"
 
@@ -282,6 +282,11 @@ class BookView:
 
     def _append_mark_to_kind(self, kind: str) -> str:
         return f"{kind} {self.mark}" if self.mark else kind
+
+    @property
+    def unit(self) -> str:
+        """See :class:`Book`."""
+        return self.book.unit
 
     def about(self, subject: str) -> None:
         """See :class:`Book`."""

@@ -73,6 +73,9 @@ class Book:
     Within a kind no two keys share a value. A key keeps the first value it was given until that expires or is purged.
     """
 
+    unit = ""
+    """A vault keeps pseudonyms in all of its scope."""
+
     def __init__(
         self, connection: sa.Connection, sealer: Sealer, scope: str, subject: str | None, expires: int | None, now: int
     ) -> None:
