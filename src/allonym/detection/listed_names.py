@@ -46,7 +46,7 @@ _CAPITALS = 0.25  # share of capitalised words within sentences from which on a 
 _ENDING = 4  # letters of an ending
 _TOWN = 5  # class of size of a town: 100,000 inhabitants; where nouns have capitals, a million
 _LEAST_NOUN = 6  # letters of a place where nouns have capitals
-_QUOTES = " \t\n\r\"'„“”«»‚‘’(–—-*"
+_NO_WORDS = re.compile(r"[ \t\n\r\"'„“”«»‚‘’(–—*-]*+")
 _SENTENCE_END = re.compile(r"[.!?…:\n\r][\s\"'„“”«»‚‘’(–—*-]*\Z")
 _NAME = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[ -][^\W\d_a-zß-öø-ÿ][^\W\d_]+){0,3}"
 _SALUTATION = re.compile(rf"^[ \t]*([^\W\d_]{{3,12}})[ ]({_NAME})[ ]?[,!:]", re.MULTILINE)
@@ -190,7 +190,7 @@ def _are_capitals_telling(text: str, words: Sequence[re.Match[str]]) -> bool:
 
 
 def _begins_sentence(text: str, start: int) -> bool:
-    return not text[:start].rstrip(_QUOTES) or _SENTENCE_END.search(text, max(0, start - 8), start) is not None
+    return bool(_NO_WORDS.fullmatch(text, 0, start) or _SENTENCE_END.search(text, max(0, start - 8), start))
 
 
 def _find_called_names(text: str, passages: Sequence[Interval], people: Sequence[Span]) -> Iterator[Span]:
@@ -296,13 +296,12 @@ def _find_greetings(text: str) -> Reach | None:
     places = []
     for line in _LINE_START.finditer(text):
         words: list[re.Match[str]] = []
+        count = 0  # of words of the greeting, before the first other one
         for word in _WORD.finditer(text, line.end(), line.end() + _GREETING):
             words.append(word)
             if word[0].lower() not in greetings and lower_alphanumerics(word[0]) not in greetings:
                 break
-        count = len(words) - (
-            words[-1][0].lower() not in greetings and lower_alphanumerics(words[-1][0]) not in greetings
-        )
+            count += 1
         is_greeting = count > 1 or (count and _ends_or_calls(text, words, titles))
         if is_greeting and not all(has_listed_name([word[0]]) for word in words[:count]):  # "Cara", "Cher"
             places.append((line.end(), words[count - 1].end()))

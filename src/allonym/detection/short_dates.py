@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import groupby
 
-from allonym.document import Reach, Span
+from allonym.document import Interval, Reach, Span
 from allonym.labels import Taxonomy
 from allonym.text.dates import SHORT_DATE, find_date_order
 
@@ -34,7 +33,7 @@ def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) ->
     order = find_date_order(text)
     matches = [m for m in SHORT_DATE.finditer(text) if m[0] not in _NO_DATES and _is_date(m, order)]
     covered = Reach((span.start, span.end) for span in findings)
-    places = sorted({*((m.start(), m.end()) for m in matches), *((s.start, s.end) for s in seeds)})
+    places = sorted({*(m.span() for m in matches), *((s.start, s.end) for s in seeds)})
     linked = _find_linked(text, places)
     tops = {m[2] for m in matches if int(m[1]) > int(m[2])}  # what more is counted of is no best score
     out = []
@@ -59,16 +58,16 @@ def _can_only_be_day(match: re.Match[str]) -> bool:
     return max(first, second) > 12 and (first > second or second not in _FRACTIONS)
 
 
-def _find_linked(text: str, places: Sequence[tuple[int, int]]) -> set[int]:
+def _find_linked(text: str, places: Sequence[Interval]) -> set[int]:
     """Find the starts of those that a comma, a dash or a word links to another, unless all share their bottom."""
-    number = 0
-    numbers = []
-    for i, (start, _) in enumerate(places):
-        number += not (i and _LINK.fullmatch(text, places[i - 1][1], start))
-        numbers.append(number)
+    groups: list[list[Interval]] = []
+    for place in places:
+        if groups and _LINK.fullmatch(text, groups[-1][-1][1], place[0]):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
     linked: set[int] = set()
-    for _, group in groupby(zip(numbers, places, strict=True), key=lambda item: item[0]):
-        members = [place for _, place in group]
+    for members in groups:
         pairs = [text[start:end].split("/") for start, end in members]
         are_dates = len({pair[1] for pair in pairs}) > 1 or any(len(pair) > 2 or int(pair[0]) > 12 for pair in pairs)
         if len(members) > 1 and are_dates:

@@ -65,8 +65,7 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
-_NAMES = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "FACILITY", "LOCATION", "CITY", "REGION")
-_NAME_SET = frozenset(NAME_PARTS)
+_OTHER_NAMES = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "FACILITY", "LOCATION", "CITY", "REGION")
 _POSSIBLE = 0.01
 """Chance of a person's name by which a name of another kind may be one: "Telf", which looks like a firm's."""
 _AGED = re.compile(r"(?i)\bage[ds]? (?:of )?\Z")
@@ -112,7 +111,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     model = load_tagger(folder, settings["threads"], settings["gpu"])
     bars = read_thresholds(policy, model)
     others = read_thresholds(policy, model, is_wanted=False)
-    rivals = {label: bar for label, bar in others.items() if label in _NAMES and bars.keys() >= _NAME_SET}
+    rivals = {label: bar for label, bar in others.items() if label in _OTHER_NAMES and bars.keys() >= set(NAME_PARTS)}
     names = {label: _find_enabled_label(policy, label) for label in (*model.labels, "PERSON", *_FINER.values())}
     kept_labels = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
@@ -301,14 +300,18 @@ def sum_wanted_chances(
         from 1. Neither a lower threshold nor a further label makes any of them smaller.
     """
     mass = np.exp(chances[:, 1::2]) + np.exp(chances[:, 2::2])
-    rates = np.array([1 / max(thresholds[label], _LEAST) if label in thresholds else 0.0 for label in labels])
-    sums, evidence = (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
+    sums, evidence = _add_up_chances(mass, labels, thresholds)
     if rivals:
-        is_possible = mass[:, [label in _NAME_SET for label in labels]].sum(axis=1) >= _POSSIBLE
-        rates = np.array([1 / max(rivals[label], _LEAST) if label in rivals else 0.0 for label in labels])
-        sums += is_possible * (mass * (rates > 0)).sum(axis=1)
-        evidence += is_possible * (mass * rates).sum(axis=1)
+        is_possible = mass[:, [label in NAME_PARTS for label in labels]].sum(axis=1) >= _POSSIBLE
+        more_sums, more_evidence = _add_up_chances(mass, labels, rivals)
+        sums += is_possible * more_sums
+        evidence += is_possible * more_evidence
     return sums, evidence
+
+
+def _add_up_chances(mass: Any, labels: Sequence[str], thresholds: Mapping[str, float]) -> tuple[Any, Any]:
+    rates = np.array([1 / max(thresholds[label], _LEAST) if label in thresholds else 0.0 for label in labels])
+    return (mass * (rates > 0)).sum(axis=1), (mass * rates).sum(axis=1)
 
 
 def _choose_label(mass: Any, labels: Sequence[str], decoded: int) -> str:

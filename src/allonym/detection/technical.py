@@ -49,7 +49,7 @@ LITERAL = re.compile(
     r"""
       \"\"\"[\s\S]*?(?:\"\"\"|\Z) | '''[\s\S]*?(?:'''|\Z) | (?<!\S)/\*[\s\S]*?(?:\*/|\Z) | <!--[\s\S]*?(?:-->|\Z)
     | (?<![:\w])//[^\n]* | (?<![\w&$\[{])\#(?!\[)[^\n]* | (?:(?<=\s)|(?<![\s\S]))--\ [^\n]*
-    | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*' | `[^`\n]*`
+    | "[^"\\\n]*+(?:(?:\\.)++[^"\\\n]*+)*+" | '[^'\\\n]*+(?:(?:\\.)++[^'\\\n]*+)*+' | `[^`\n]*`
     """,
     re.VERBOSE,
 )
@@ -167,8 +167,9 @@ def _find_blocks(text: str) -> Iterator[Interval]:
     if not likely and not _NESTING.search(text):
         return
     run = _Run()
-    lines = [(m.start(), m.end(), _shorten(m[0].strip())) for m in _LINE.finditer(text)]
-    indents = [len(m[0]) - len(m[0].lstrip(" \t")) for m in _LINE.finditer(text)]
+    matches = list(_LINE.finditer(text))
+    lines = [(m.start(), m.end(), _shorten(m[0].strip())) for m in matches]
+    indents = [len(m[0]) - len(m[0].lstrip(" \t")) for m in matches]
     for number, (start, end, line) in enumerate(lines):
         strength = 2 if _opens_nesting(lines, indents, number) else _measure_strength(line) if start in likely else 0
         yield from run.add(start, end, line, indents[number], strength)

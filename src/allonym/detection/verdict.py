@@ -122,9 +122,9 @@ _RECURRING = re.compile(
     rf"|{_FEAST} (?=(?i:part(?:y|ies)|lights?|fayre|fair|lunch|dinner|cards?|trees?|presents?|holidays?|break"
     r"|bonus|meal|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
 )
-_DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
-_AROUND = 30
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
+_DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
+_AROUND = 30  # characters on both sides of a day or feast that may say that it recurs
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 
 
