@@ -32,15 +32,7 @@ from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
 from allonym.replace.dates import LONGEST, draw_day_shift, draw_nonzero_shift, move_date, read_date
 from allonym.replace.tables import find_calendar_name, join_calendar_names, read_toml, write_calendar_name
-from allonym.replace.wording import (
-    ONES,
-    ORDINALS,
-    TENS,
-    get_ordinal_suffix,
-    match_case,
-    read_number,
-    write_number,
-)
+from allonym.replace.wording import ONES, ORDINALS, TENS, get_ordinal_suffix, match_case, read_number, write_number
 from allonym.text.dates import find_date_order
 
 MOST_YEARS = 2
@@ -65,7 +57,7 @@ _HOLIDAY_NAMES = "|".join(sorted((n for group in read_toml()["holidays"].values(
 _HOLIDAY = re.compile(rf"(?i)\b(?:{_HOLIDAY_NAMES})\b")
 _HOLIDAY_OF = re.compile(
     rf"(?i)(?P<name>{_HOLIDAY_NAMES})(?P<link>,?\s+(?:(?:of|in)\s+)?)"
-    rf"(?P<rest>['’]?[0-9].*|(?:eighteen|nineteen|twenty|{'|'.join(TENS)})\b.*)"
+    rf"(?P<rest>['’]?[0-9].*|(?:eighteen|nineteen|{'|'.join(TENS)})\b.*)"
 )
 _NTH_WEEKDAY = re.compile(
     rf"(?i)(?P<nth>(?:first|second|third|fourth|last)\s+)(?P<name>{join_calendar_names('weekday')})"

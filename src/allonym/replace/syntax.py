@@ -322,10 +322,8 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
         line = text[position:stop]
         bare = line.strip()
         indent = len(line) - len(line.lstrip(" "))
-        if not bare or bare[0] == "#" or bare in ("---", "...") or line.startswith("%"):
-            position = stop + 1
-            continue
-        if has_value and indent > parent:  # continues a plain scalar, or a block
+        is_skipped = not bare or bare[0] == "#" or bare in ("---", "...") or line.startswith("%")
+        if is_skipped or (has_value and indent > parent):  # the latter continues a plain scalar, or a block
             position = stop + 1
             continue
         match = _YAML_LINE.match(text, position, stop)
@@ -337,30 +335,22 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
             parent = line.rindex("-", 0, max(len(match["lead"]), indent + 1))
         a = match.start("value")
         b = a + len(_YAML_COMMENT.sub("", match["value"]).rstrip())
-        has_value = a < b
+        has_value = a < b and bare != "-"
         if match["key"] is None and not has_dash and bare != "-" and (indent == 0 or _CODE_SIGNS.search(bare)):
             yield "other", position, stop
             return
         if match["key"]:
             yield "key", *match.span("key")
-        has_value = has_value and bare != "-"
-        if not has_value or text[a] in "*":
+        if not has_value or text[a] == "*":
             position = stop + 1
             continue
-        if text[a] in "[{":
-            b = _find_flow_end(text, a, end)
+        if text[a] in "[{\"'":
+            kind, find_end = ("flow", _find_flow_end) if text[a] in "[{" else ("quoted", _find_string_end)
+            b = find_end(text, a, end)
             if b < 0 or text[b : _find_line_end(text, b, end)].split("#")[0].strip():
                 yield "other", a, stop
                 return
-            yield "flow", a, b
-            stop = _find_line_end(text, b, end)
-            has_value = False
-        elif text[a] in "\"'":
-            b = _find_string_end(text, a, end)
-            if b < 0 or text[b : _find_line_end(text, b, end)].split("#")[0].strip():
-                yield "other", a, stop
-                return
-            yield "quoted", a, b
+            yield kind, a, b
             stop = _find_line_end(text, b, end)
             has_value = False
         elif _YAML_BLOCK.match(text, a, stop):
