@@ -39,7 +39,7 @@ Scope = str | Callable[[RunnableConfig], str]
 Change = Callable[[str, str], str]
 """From a text and the name of its field, empty where it has none, to a new text."""
 
-_CALL_BLOCK = re.compile(r"\w*(?:tool_use|tool_call|tool_call_chunk|function_call|tool_result|_call|input_json_delta)")
+_CALL_BLOCK = re.compile(r"\w*(?:tool_use|_call|tool_call_chunk|tool_result|input_json_delta)")
 
 
 def pair(

@@ -355,7 +355,7 @@ def _restore_with_evidence(
     notes: list[str] = []
     lost = missing = 0
     planned: frozenset[str] = frozenset()
-    knows_tags = False
+    knows_tags = is_foreign = False
     if origin.plans and not origin.is_exact:
         entries, expected = _list_origin_replacements(origin)
         restorer = Restorer(entries, key=None if scope_restorer is None else scope_restorer._key)
@@ -381,16 +381,12 @@ def _restore_with_evidence(
         notes += note_ordinary_words(mine, scope_restorer._index)
         matches = order_matches((*matches, *explain_uncertain(mine, rows)))
         knows_tags = knows_tags or scope_restorer.knows_tags
-    is_foreign = _is_from_vault(scope_restorer) and not origin.plans and not any(m.is_sure for m in matches)
+        is_foreign = scope_restorer._vault is not None and not origin.plans and not any(m.is_sure for m in matches)
     matches = add_residue(text, matches, knows_tags=knows_tags, expects_tags=is_foreign)
     matches = _withhold_matches(text, matches, destination)
     result = apply_matches(text, matches, notes=notes)
     documents = list_document_ids((*origin.plans, *origin.rivals))
     return replace(result, unknown=result.unknown + lost, missing=missing, documents=documents)
-
-
-def _is_from_vault(restorer: Restorer | None) -> bool:
-    return restorer is not None and restorer._vault is not None
 
 
 def _list_origin_replacements(origin: Origin) -> tuple[list[Known], dict[str, list[str]]]:

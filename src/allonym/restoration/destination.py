@@ -38,7 +38,6 @@ _PAREN = re.compile(r"\\.|[()]|\n[ \t]*\n", re.DOTALL)
 _ENDED = re.compile(r"[)\].,;:!?*_'`|}>]*(?=[\s\"<>]|\Z)")
 _TRAILING = ".,;:!?*_'`|"
 _LONGEST_OPENER = 64
-_KINDS = {"quote": "quoted", "relative": "bare"}
 _TO_A_PERSON = ("mailto:", "tel:", "sms:")
 
 
@@ -62,7 +61,8 @@ def iterate_addresses(text: str) -> Iterator[Address]:
     """Yield the addresses in a text by where they start; one of Markdown or HTML may hold a bare one."""
     ends = dict.fromkeys(("inline", "css", "bare"), 0)
     for opener in _OPENER.finditer(text):
-        kind = _KINDS.get(str(opener.lastgroup), str(opener.lastgroup))
+        group = str(opener.lastgroup)
+        kind = "bare" if group == "relative" else group
         if opener.start() < ends.get(kind, 0):
             continue  # it belongs to the one before
         begin = opener.end()
@@ -70,7 +70,7 @@ def iterate_addresses(text: str) -> Iterator[Address]:
             end = text.find(opener["quote"], begin)
             end = len(text) if end < 0 else end
         elif kind == "bare":
-            begin = opener.start(str(opener.lastgroup))
+            begin = opener.start(group)
             run = _RUN.match(text, opener.end())
             end = ends[kind] = run.end() if run is not None else opener.end()
         else:

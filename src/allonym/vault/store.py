@@ -128,7 +128,7 @@ audit = define_table("audit", _second, "number: key integer, sealed: bytes, mac:
 # Schema 3
 
 _third = sa.MetaData()
-_digests = define_table("digests", _third, "row: key string32, sealed: bytes")
+define_table("digests", _third, "row: key string32, sealed: bytes")
 
 # Schema 4
 
