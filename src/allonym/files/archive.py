@@ -18,7 +18,7 @@ from allonym.batch import RECORD_ERRORS, describe_failure
 from allonym.document import CAPTION, Document
 from allonym.errors import DataError, RefusedContent, UsageError
 from allonym.files.embedded import join_documents, parse_embedded_file, take_parts
-from allonym.files.office import Package
+from allonym.files.office import Package, assign_tasks
 from allonym.files.pictures import make_grey_png
 from allonym.files.record import (
     MAX_WHOLE,
@@ -176,8 +176,8 @@ def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
         raise RefusedContent("a protected book cannot be treated")
     tally = Tally()
     drafts: dict[str, Draft] = {}
-    for name, data in package.entries.items():
-        task = next((t for p, t in _EPUB.items() if re.fullmatch(p, name)), "")
+    for name, task in assign_tasks(package, _EPUB).items():
+        data = package.entries[name]
         if task in ("xml", "html"):
             drafts[name] = parse_embedded_file(data, get_format(task), job, tally)
         elif task == "style":
@@ -185,7 +185,7 @@ def _parse_epub(chunk: Chunk, job: Job) -> ParsedChunk:
         elif task == "image":
             package.entries[name] = make_grey_png()
             tally.treated["pictures left out"] += 1
-        elif not task:
+        elif task != "keep":
             package.dropped.add(name)
             tally.treated["unknown parts left out"] += 1
 

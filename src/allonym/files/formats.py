@@ -74,6 +74,35 @@ SUFFIXES = {
 }
 """Suffixes other than the formats' own names."""
 
+MEDIA_TYPES = {
+    "txt": "text/plain",
+    "md": "text/markdown",
+    "html": "text/html",
+    "json": "application/json",
+    "jsonl": "application/x-ndjson",
+    "csv": "text/csv",
+    "tsv": "text/tab-separated-values",
+    "eml": "message/rfc822",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
+    "gz": "application/gzip",
+    "pdf": "application/pdf",
+    "zip": "application/zip",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    "pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "rtf": "application/rtf",
+    "epub": "application/epub+zip",
+    "ics": "text/calendar",
+    "vcf": "text/vcard",
+    "xml": "application/xml",
+    "parquet": "application/vnd.apache.parquet",
+}
+"""Media types of files by suffix."""
+
 
 def get_format(name: str) -> Format:
     """Return the format called ``name``; raises :class:`UnknownNameError` with near matches."""

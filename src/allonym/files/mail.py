@@ -21,13 +21,13 @@ from pathlib import PurePath
 from typing import BinaryIO
 
 from allonym.batch import RECORD_ERRORS
-from allonym.document import DATES_OF, PROSE, TECHNICAL
+from allonym.document import DATES_OF, PROSE, TECHNICAL, Document
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files import markup
 from allonym.files.embedded import join_documents, parse_embedded_file, take_parts
 from allonym.files.encoding import Encoding, cut_stream, decode_text, make_chunks
 from allonym.files.fields import mask_unusual_name
-from allonym.files.formats import format_of, get_format
+from allonym.files.formats import MEDIA_TYPES, format_of, get_format
 from allonym.files.mailheaders import SEALS, read_envelope, read_header
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
@@ -46,28 +46,13 @@ _NEXT_MAIL = re.compile(r"(?:\A|\n)\r?\n(?=From [^\r\n]* \d\d:\d\d)")
 _TELLING = 1 << 16
 """Bytes at the beginning of a mailbox by which it is told from others."""
 _TYPES = {
-    "text/csv": "csv",
-    "text/calendar": "ics",
+    **{MEDIA_TYPES[name]: name for name in "csv tsv json pdf docx xlsx pptx odt ods odp rtf epub zip ics vcf".split()},
+    **dict.fromkeys(("text/x-vcard", "text/directory"), "vcf"),
     "application/ics": "ics",
-    "text/vcard": "vcf",
-    "text/x-vcard": "vcf",
-    "text/directory": "vcf",
-    "text/tab-separated-values": "tsv",
-    "application/json": "json",
-    "application/pdf": "pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
-    "application/vnd.oasis.opendocument.text": "odt",
-    "application/vnd.oasis.opendocument.spreadsheet": "ods",
-    "application/vnd.oasis.opendocument.presentation": "odp",
     "application/msword": "doc",
     "application/vnd.ms-excel": "xls",
     "application/vnd.ms-powerpoint": "ppt",
-    "application/rtf": "rtf",
     "text/rtf": "rtf",
-    "application/epub+zip": "epub",
-    "application/zip": "zip",
     "application/x-zip-compressed": "zip",
 }
 """Formats of attachments whose names have no known suffix."""
@@ -319,8 +304,7 @@ class _Reader:
 
     def _read_text_outside_parts(self, start: int, end: int) -> _Block:
         text, encoding = _decode_bytes(self.data[start:end], "")
-        document = to_document([Segment(0, len(text), text)])
-        return _Block(start, end, Draft(document, lambda new: encoding.encode(new[0])))
+        return _Block(start, end, Draft(Document("", text), lambda new: encoding.encode(new[0])))
 
     def _decode(self, start: int, end: int, coding: str) -> bytes | None:
         """Return the bytes of a body without its transfer encoding; None where it is damaged."""

@@ -20,6 +20,7 @@ from allonym.files.office import (
     Package,
     Part,
     TextSlot,
+    assign_tasks,
     get_local_name,
     is_common_office_text,
     looks_worded,
@@ -70,15 +71,12 @@ def clean_and_list_slots(package: Package, images: str, depth: int) -> list[Text
         raise DataError("not an ODF file: it has no content.xml or no manifest")
     if any(True for _ in package.read_tree(MANIFEST).iter("{*}encryption-data")):
         raise RefusedContent("an encrypted file cannot be treated; save it without a password")
-    tasks = {}
-    for name in package.list_parts():
-        tasks[name] = next((t for p, t in _TASKS.items() if re.fullmatch(p, name)), "drop unknown parts")
-        what = tasks[name].removeprefix("drop").strip()
-        if tasks[name].startswith("drop"):
+    tasks = assign_tasks(package, _TASKS)
+    for name, task in tasks.items():
+        if task.startswith("drop"):
             package.dropped.add(name)
-            if what:
-                package.without[f"{what} left out"] += 1
-        elif tasks[name] == "image":
+            package.count_dropped_part(task)
+        elif task == "image":
             package.entries[name] = strip_or_grey_image(package, name, images)
     _remove_dropped_from_manifest(package)
     sheets: dict[str, str] = {}

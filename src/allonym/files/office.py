@@ -175,6 +175,11 @@ class Package:
             if row.get("PartName") == f"/{name}":
                 Part(self, TYPES).remove_element(row)
 
+    def count_dropped_part(self, task: str) -> None:
+        """Count a part that its task drops, such as ``drop macros``; ``drop`` alone is not counted."""
+        if what := task.removeprefix("drop").strip():
+            self.without[f"{what} left out"] += 1
+
     def replace_part(self, old: str, new: str, data: bytes) -> None:
         """Replace a part by other data under another name."""
         self.entries = {new if n == old else n: data if n == old else d for n, d in self.entries.items()}
@@ -238,12 +243,18 @@ def get_part_of_rels(rels: str) -> str:
     return posixpath.join(posixpath.dirname(folder), name.removesuffix(".rels"))
 
 
+def assign_tasks(package: Package, task_patterns: Mapping[str, str]) -> dict[str, str]:
+    """Return the task of each part, by the first pattern that matches its name; a part that matches none is dropped."""
+    return {
+        name: next((task for p, task in task_patterns.items() if re.fullmatch(p, name)), "drop unknown parts")
+        for name in package.list_parts()
+    }
+
+
 def assign_tasks_and_drop_parts(
     package: Package, task_patterns: Mapping[str, str], refused_patterns: Sequence[tuple[str, str]]
 ) -> dict[str, str]:
-    """Return the task of each part, by the first matching pattern of ``task_patterns``; ``drop`` drops it.
-
-    Parts that match no pattern are dropped, and so are the elements that show a dropped part.
+    """Return the tasks of the parts that stay, see :func:`assign_tasks`; the others are dropped, and what shows them.
 
     Raises:
         DataError: the package is not an office file.
@@ -252,18 +263,15 @@ def assign_tasks_and_drop_parts(
     if TYPES not in package.entries:
         raise DataError(f"not an office file: it has no part {TYPES}")
     package.linked = package.list_reachable_parts()
-    tasks: dict[str, str] = {}
     for name in package.list_parts():
         for pattern, what in refused_patterns:
             if re.fullmatch(pattern, name, re.IGNORECASE):
                 raise RefusedContent(f"{what} cannot be treated yet (part {name})")
-        tasks[name] = next((t for p, t in task_patterns.items() if re.fullmatch(p, name)), "drop unknown parts")
+    tasks = assign_tasks(package, task_patterns)
     for name, task in tasks.items():
-        what = task.removeprefix("drop").strip()
         if task.startswith("drop") and name not in package.dropped:
             package.drop_part(name)
-            if what:
-                package.without[f"{what} left out"] += 1
+            package.count_dropped_part(task)
     for name, ids in package.cut.items():
         if name in package.list_parts() and name.endswith(XML):
             _remove_references(Part(package, name), ids)

@@ -16,7 +16,7 @@ from allonym.document import PROSE, TECHNICAL
 from allonym.errors import DataError
 from allonym.files.encoding import Encoding
 from allonym.files.pictures import make_grey_png
-from allonym.files.record import Chunk, Format, Job, ParsedChunk
+from allonym.files.record import Format
 from allonym.files.segments import Segment, parse_segments
 
 _TOKEN = re.compile(
@@ -263,8 +263,4 @@ def _make_instead(group: str) -> str:
     return f"{{\\pict\\pngblip{''.join(_GOAL.findall(group))} {make_grey_png().hex()}}}"
 
 
-def _parse_rtf(chunk: Chunk, job: Job) -> ParsedChunk:
-    return parse_segments(chunk, job, _find_rtf_segments, encoding=Encoding("latin-1"))
-
-
-RTF = Format("rtf", _parse_rtf)
+RTF = Format("rtf", partial(parse_segments, find_segments=_find_rtf_segments, encoding=Encoding("latin-1")))

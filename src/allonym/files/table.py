@@ -231,7 +231,7 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
     is_heading = chunk.first and head.size > 0
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
     tally = count_encoding(encoding) if chunk.first else Tally()
-    if chunk.first and head.size:
+    if is_heading:
         masked = (shown for name, shown in zip(head.names, head.shown, strict=True) if name.strip() and name != shown)
         tally.identifying_headers.update(masked)
     position = 0

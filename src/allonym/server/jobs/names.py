@@ -8,38 +8,12 @@ from pathlib import PurePosixPath
 
 from allonym.errors import DataError
 from allonym.files import format_of, get_format
+from allonym.files.formats import MEDIA_TYPES
 from allonym.text.fold import Level, fold
 
 MOST = 120
 """Characters of a name that is shown."""
 
-_MEDIA_TYPES = {
-    ".txt": "text/plain",
-    ".md": "text/markdown",
-    ".html": "text/html",
-    ".json": "application/json",
-    ".jsonl": "application/x-ndjson",
-    ".csv": "text/csv",
-    ".tsv": "text/tab-separated-values",
-    ".eml": "message/rfc822",
-    ".srt": "application/x-subrip",
-    ".vtt": "text/vtt",
-    ".gz": "application/gzip",
-    ".pdf": "application/pdf",
-    ".zip": "application/zip",
-    ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    ".odt": "application/vnd.oasis.opendocument.text",
-    ".ods": "application/vnd.oasis.opendocument.spreadsheet",
-    ".odp": "application/vnd.oasis.opendocument.presentation",
-    ".rtf": "application/rtf",
-    ".epub": "application/epub+zip",
-    ".ics": "text/calendar",
-    ".vcf": "text/vcard",
-    ".xml": "application/xml",
-    ".parquet": "application/vnd.apache.parquet",
-}
 _FORBIDDEN = frozenset('<>:"/\\|?*%')
 _RESERVED = frozenset(("con", "prn", "aux", "nul", *(f"com{n}" for n in range(10)), *(f"lpt{n}" for n in range(10))))
 
@@ -120,4 +94,4 @@ def require_allowed_suffix(name: str, allowed_suffixes: Container[str]) -> str:
 
 def get_media_type(name: str) -> str:
     """Return a result's media type by its suffix; text is UTF-8 or declares its encoding itself."""
-    return _MEDIA_TYPES.get(PurePosixPath(name).suffix.lower(), "application/octet-stream")
+    return MEDIA_TYPES.get(PurePosixPath(name).suffix.lower().lstrip("."), "application/octet-stream")
