@@ -16,7 +16,7 @@ internal    calls of ``look_up`` that the client got with all originals
 restored    answers in which every placeholder outside addresses came back, letter by letter
 stable      placeholders in the history that still stand for the same
 
-Prints a table and, last, one line of JSON. A gateway that lacks an endpoint or a setting is measured as it is.
+Prints a table and, last, one line of JSON.
 """
 
 from __future__ import annotations
@@ -24,21 +24,18 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import socket
+import sys
 import tempfile
-import threading
-import time
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import fields
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import httpx
-import uvicorn
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.server.gateway.upstream import Handler, Upstream, events, serve_app
 
 from allonym.server.gateway import Settings, create_app
 from allonym.vault import Vault
@@ -70,43 +67,6 @@ class Person:
         self.phone = f"212-555-{random.randrange(100, 200):04}"
         self.originals = (self.name, self.mail, self.phone)
         self.text = f"Please help {self.name} (mail {self.mail}, phone {self.phone}) with the order."
-
-
-class Model(ThreadingHTTPServer):
-    """The upstream. What it says next is set before each request, as a function of the text that it reads."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.say: Any = None
-        self.read = ""
-        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: Model
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.read = json.dumps(body, ensure_ascii=False)
-        text, call = self.server.say(body)
-        api = {path: api for api, path in PATHS.items()}[self.path.removeprefix("/v1/")]
-        if body.get("stream"):
-            data, kind = _ANSWERS[api](text, call, stream=True), "text/event-stream"
-            raw = "".join(f"event: {e.get('type', 'x')}\ndata: {json.dumps(e)}\n\n" for e in data).encode()
-            raw += b"data: [DONE]\n\n" if api == "chat" else b""
-        else:
-            raw, kind = json.dumps(_ANSWERS[api](text, call, stream=False)).encode(), "application/json"
-        self.send_response(200)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
 
 
 def _cut(text: str) -> list[str]:
@@ -247,7 +207,7 @@ def make_body(api: str, messages: list[dict[str, Any]], *, stream: bool, is_stru
 class Conversation:
     """One conversation, and what is counted in it."""
 
-    def __init__(self, number: int, model: Model, http: httpx.Client, counts: Counter[str]) -> None:
+    def __init__(self, number: int, model: Upstream, http: httpx.Client, counts: Counter[str]) -> None:
         self.random = Random(number)
         self.model, self.http, self.counts = model, http, counts
         self.api, self.stream = APIS[number % 3], number // 3 % 2 == 1
@@ -263,13 +223,23 @@ class Conversation:
 
     def ask(self, say: Any, body: dict[str, Any]) -> tuple[str, str] | None:
         """Send a request; None where the gateway refuses it."""
-        self.model.say = say
+
+        def answer_request(handler: Handler, request: dict[str, Any]) -> None:
+            made = _ANSWERS[self.api](*say(request), stream=self.stream)
+            is_chat = self.api == "chat"
+            if self.stream:
+                handler.stream(events(made, done=is_chat, named=not is_chat))
+            else:
+                handler.send(made)
+
+        self.model.behaviour = answer_request
         answer = self.http.post(f"/v1/{PATHS[self.api]}", json=body, headers=self.headers)
         self.counts["requests"] += 1
         if answer.status_code != 200:
             self.counts["refused requests"] += 1
             return None
-        self.count("sent", not any(original in self.model.read for original in self.person.originals))
+        sent = json.dumps(self.model.body, ensure_ascii=False)
+        self.count("sent", not any(original in sent for original in self.person.originals))
         return read_answer(self.api, answer)
 
     def run(self) -> None:
@@ -354,38 +324,20 @@ class Conversation:
         return text
 
 
-@contextmanager
-def serve_gateway(app: Any) -> Iterator[str]:
-    """The address of a gateway in a thread of this process."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=64)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, ws="none"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-
-
 def run_conversations(count: int, policy: str) -> Counter[str]:
     """Have so many conversations, and return the counts."""
     counts: Counter[str] = Counter()
-    model = Model()
-    settings: dict[str, Any] = {"upstream": f"http://127.0.0.1:{model.server_address[1]}/v1", "policy": policy}
-    if "internal_tools" in {field.name for field in fields(Settings)}:
-        settings["internal_tools"] = ("look_up",)
+    model = Upstream()
+    settings = Settings(upstream=model.url, policy=policy, internal_tools=("look_up",))
     with (
         tempfile.TemporaryDirectory() as folder,
         Vault.create(Path(folder) / "v", b"a secret of 32 bytes for a trial") as vault,
-        serve_gateway(create_app(Settings(**settings), vault=vault)) as address,
+        serve_app(create_app(settings, vault=vault)) as address,
         httpx.Client(base_url=address, timeout=60, trust_env=False) as http,
     ):
         for number in range(count):
             Conversation(number, model, http, counts).run()
-    model.shutdown()
+    model.close()
     return counts
 
 

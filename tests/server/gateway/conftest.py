@@ -2,38 +2,15 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from tests.server.gateway.upstream import Upstream, echo
+from tests.server.gateway.upstream import Upstream, echo, serve_app
 
-uvicorn = pytest.importorskip("uvicorn")
+pytest.importorskip("uvicorn")
 openai = pytest.importorskip("openai")
 gateways = pytest.importorskip("allonym.server.gateway", exc_type=ImportError)
-
-
-@contextmanager
-def served(app: Any) -> Iterator[str]:
-    """The address under which an app is served."""
-    listening = socket.create_server(("127.0.0.1", 0), backlog=256)
-    config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    while not server.started:
-        assert thread.is_alive()
-        time.sleep(0.01)
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(20)
-        listening.close()
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +32,7 @@ def upstream(_upstream: Upstream) -> Upstream:
 @pytest.fixture(scope="session")
 def gateway(_upstream: Upstream, untagged_reversible: str) -> Iterator[str]:
     """A gateway's address; its policy is ``reversible`` without the tagger."""
-    with served(
+    with serve_app(
         gateways.create_app(
             gateways.Settings(
                 upstream=_upstream.url, policy=untagged_reversible, internal_tools=("send_mail", "send", "f")
@@ -92,6 +69,6 @@ def gateway_with(upstream: Upstream, untagged_reversible: str) -> Iterator[Calla
 
         def start(*, vault: Any = None, key: Any = None, **settings: Any) -> str:
             made = gateways.Settings(**{"upstream": upstream.url, "policy": untagged_reversible, **settings})
-            return stack.enter_context(served(gateways.create_app(made, vault=vault, key=key)))
+            return stack.enter_context(serve_app(gateways.create_app(made, vault=vault, key=key)))
 
         yield start
