@@ -137,8 +137,7 @@ def _find_raw_segments(source: str, start: int, end: int, role: str) -> Iterator
 def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segment]:
     for match in _ATTRIBUTE.finditer(source, start, end):
         name = match[1].lower()
-        which = 2 if match[2] is not None else 3 if match[3] is not None else 4
-        a, b = match.span(which)
+        a, b, escape = _locate_attribute_value(match)
         if a == b or name in STRUCTURAL or name.startswith("xmlns"):
             continue
         value = html.unescape(source[a:b])
@@ -150,7 +149,13 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
             yield Segment(a, b, unquote(value), _escape_mailto_link, role=TECHNICAL)
         else:
             role = PROSE if name in SPOKEN else TECHNICAL
-            yield Segment(a, b, value, html.escape if which < 4 else _escape_unquoted_value, role=role)
+            yield Segment(a, b, value, escape, role=role)
+
+
+def _locate_attribute_value(attribute: re.Match[str]) -> tuple[int, int, Callable[[str], str]]:
+    """Return the half-open offsets of an attribute's value, and the function that escapes another in its place."""
+    is_quoted = attribute[4] is None
+    return *attribute.span(attribute.lastindex or 4), html.escape if is_quoted else _escape_unquoted_value
 
 
 def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
@@ -184,14 +189,12 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
             path = path[:-1]
         elif tag:
             for attribute in _ATTRIBUTE.finditer(source, *match.span("attributes")):
-                which = next(n for n in (2, 3, 4) if attribute[n] is not None)
-                a, b = attribute.span(which)
+                a, b, escape = _locate_attribute_value(attribute)
                 name = attribute[1]
                 if a < b and name not in ("xmlns", "xml:lang", "xml:space") and not name.startswith("xmlns:"):
                     keys = (*path, local, name.rpartition(":")[2])
                     role = TECHNICAL if name.startswith(("xml:", "xsi:")) else PROSE
-                    encode = html.escape if which < 4 else _escape_unquoted_value
-                    yield keys, Segment(a, b, html.unescape(source[a:b]), encode, role=role)
+                    yield keys, Segment(a, b, html.unescape(source[a:b]), escape, role=role)
             if not match[0].endswith("/>"):
                 path = [*path, local]
 

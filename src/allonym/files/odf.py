@@ -49,6 +49,7 @@ _GAPS = {"s": " ", "tab": "\t", "line-break": "\n"}
 _GONE = frozenset("scripts event-listeners user-defined template auto-reload print-date creation-date".split())
 _INITIALS = frozenset(("creator-initials", "sender-initials"))
 _CREATORS = frozenset(("creator", "initial-creator", "printed-by"))
+_PLAIN_PROPERTIES = frozenset("generator editing-cycles editing-duration date language".split())
 _READ_ATTRIBUTES = frozenset(
     "string-value string-value-if-true string-value-if-false current-value description label footer header title "
     "help-text author comment key1 key2".split()
@@ -88,7 +89,8 @@ def clean_and_list_slots(package: Package, images: str, depth: int) -> list[Text
             slots += _list_slots(part, sheets)
         elif tasks[name] == "meta":
             _clean_part(part)
-            slots += [part.make_text_slot(e) for e in part.root.iter("{*}*") if _is_text(e) and not _is_count(e)]
+            listed = (e for e in part.root.iter("{*}*") if get_local_name(e) not in _PLAIN_PROPERTIES)
+            slots += [part.make_text_slot(e) for e in listed if _is_text(e)]
             slots += part.list_stray_slots()
     package.last.append(partial(_rename_sheets, package, [n for n in tasks if tasks[n] == "text"], sheets))
     return [*slots, *list_author_slots(package)]
@@ -96,10 +98,6 @@ def clean_and_list_slots(package: Package, images: str, depth: int) -> list[Text
 
 def _is_text(element: Any) -> bool:
     return bool(element.text and element.text.strip())
-
-
-def _is_count(element: Any) -> bool:
-    return get_local_name(element) in ("generator", "editing-cycles", "editing-duration", "date", "language")
 
 
 def _remove_dropped_from_manifest(package: Package) -> None:
@@ -150,9 +148,7 @@ def _list_slots(part: Part, sheets: dict[str, str]) -> Iterator[TextSlot]:
         places |= _find_places(part, table)
     read_nodes: set[Any] = set()
     for paragraph in part.root.iter(*_PARAGRAPHS):
-        cell = next(
-            (a for a in paragraph.iterancestors() if get_local_name(a) in ("table-cell", "covered-table-cell")), None
-        )
+        cell = next(paragraph.iterancestors("{*}table-cell", "{*}covered-table-cell"), None)
         read_nodes.update(paragraph.iter())
         yield from _list_paragraph_slots(part, paragraph, cell, places.get(cell, CellPlace("", PROSE)))
     for node in (*part.root.itersiblings(preceding=True), *part.root.iter(), *part.root.itersiblings()):
@@ -226,7 +222,8 @@ def _read_value(cell: Any) -> str:
 def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
     """Return the place of each cell of a table; that of a sheet by what is decided about its column."""
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
-    for number, row in enumerate(row for row in table.iter("{*}table-row") if _find_table(row) is table):
+    own = (row for row in table.iter("{*}table-row") if next(row.iterancestors("{*}table")) is table)
+    for number, row in enumerate(own):
         column = 0
         for cell in row:
             if get_local_name(cell) not in ("table-cell", "covered-table-cell"):
@@ -243,10 +240,6 @@ def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
         for cells in rows.values()
         for column, (cell, _) in cells.items()
     }
-
-
-def _find_table(row: Any) -> Any:
-    return next((a for a in row.iterancestors() if get_local_name(a) == "table"), None)
 
 
 def _list_attribute_slots(

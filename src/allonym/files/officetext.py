@@ -153,7 +153,7 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
             lead = format_lead_in(column, _join_shown_text(element)) if column else ""
             paragraphs[element] = _Paragraph(element, lead, _find_reading_of_paragraph_end(element))
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
-            above = next((a for a in element.iterancestors() if get_local_name(a) == "p"), None)
+            above = next(element.iterancestors("{*}p"), None)
             if above is None:
                 others += [part.make_text_slot(element)] if element.text else []
             elif local in _BREAKS:
