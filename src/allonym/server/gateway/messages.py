@@ -1,4 +1,4 @@
-"""Anthropic's messages: the fields of requests, the note for the model, and answers in events."""
+"""Anthropic's messages: the fields of requests, and answers in events."""
 
 from __future__ import annotations
 
@@ -114,15 +114,6 @@ MESSAGES: FieldReaders = {
     "output_format": _FORMAT,
 }
 """The fields of a request."""
-
-
-def add_placeholder_note_to_system(body: dict[str, Any], note: str) -> None:
-    """Add the note to the system prompt."""
-    system = body.get("system")
-    if isinstance(system, list):
-        system.append({"type": "text", "text": note})
-    else:
-        body["system"] = f"{system}\n\n{note}" if system else note
 
 
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}

@@ -31,7 +31,7 @@ from allonym.replace import subject_of
 from allonym.restoration import Restorer
 from allonym.restoration.destination import Destination, list_whole_addresses
 from allonym.server.gateway.extras import EXTRAS
-from allonym.server.gateway.messages import MESSAGES, add_placeholder_note_to_system
+from allonym.server.gateway.messages import MESSAGES
 from allonym.server.gateway.passages import Passage, Piece, RequestText
 from allonym.server.gateway.reading import FieldReaders
 from allonym.server.gateway.refusal import Refusal
@@ -203,23 +203,23 @@ NOTE = (
 _INSTRUCTING = ("system", "developer")
 
 
+def append_placeholder_note(holder: dict[str, Any], note: str, *, name: str) -> None:
+    """Append the note to a field that instructs the model: a text, a list of parts, or nothing yet."""
+    content = holder.get(name)
+    if isinstance(content, list):
+        content.append({"type": "text", "text": note})
+    else:
+        holder[name] = f"{content}\n\n{note}" if content else note
+
+
 def add_placeholder_note_to_messages(body: dict[str, Any], note: str) -> None:
     """Add the note to the first message, if that instructs the model, else in a message before it."""
     messages = body.setdefault("messages", [])
     first = messages[0] if messages else {}
-    content = first.get("content")
-    if first.get("role") not in _INSTRUCTING or not isinstance(content, (str, list)):
-        messages.insert(0, {"role": "system", "content": note})
-    elif isinstance(content, str):
-        first["content"] = f"{content}\n\n{note}"
+    if first.get("role") in _INSTRUCTING and isinstance(first.get("content"), (str, list)):
+        append_placeholder_note(first, note, name="content")
     else:
-        content.append({"type": "text", "text": note})
-
-
-def add_placeholder_note_to_instructions(body: dict[str, Any], note: str) -> None:
-    """Add the note to the instructions."""
-    instructions = body.get("instructions")
-    body["instructions"] = f"{instructions}\n\n{note}" if instructions else note
+        messages.insert(0, {"role": "system", "content": note})
 
 
 def wants_json(body: dict[str, Any]) -> bool:
@@ -250,9 +250,9 @@ class Endpoint:
 
 ENDPOINTS = (
     Endpoint("chat/completions", {**CHAT, **EXTRAS}, add_placeholder_note_to_messages),
-    Endpoint("responses", RESPONSES, add_placeholder_note_to_instructions),
-    Endpoint("messages", MESSAGES, add_placeholder_note_to_system),
-    Endpoint("messages/count_tokens", MESSAGES, add_placeholder_note_to_system),
+    Endpoint("responses", RESPONSES, partial(append_placeholder_note, name="instructions")),
+    Endpoint("messages", MESSAGES, partial(append_placeholder_note, name="system")),
+    Endpoint("messages/count_tokens", MESSAGES, partial(append_placeholder_note, name="system")),
     Endpoint("embeddings", EMBEDDINGS),
 )
 

@@ -1,4 +1,5 @@
-"""Refusals and other errors, all in the shape of OpenAI's, and the log: neither holds text of a request."""
+"""Refusals and other errors, in the shape that the client's API gives them, and the log: neither holds text of a
+request."""
 
 from __future__ import annotations
 
@@ -106,7 +107,7 @@ class LogLine:
         Args:
             status: of the answer.
             error: that ended it.
-            counts: how many placeholders were ``restored``, and how many were not (``unknown``).
+            counts: of placeholders, see :class:`~allonym.server.gateway.restoring.AnswerRestorer`.
         """
         values = {"client": self.client or "-", "policy": self.policy or "-", **self._values, **(counts or {})}
         values["ms"] = f"{(perf_counter() - self._start) * 1000:.1f}"

@@ -1,4 +1,5 @@
-"""The fields of requests to OpenAI's API: chat completions, responses, embeddings."""
+"""Tables of the fields of requests: how they are defined for all APIs, and those of OpenAI's, which are chat
+completions, responses and embeddings."""
 
 from __future__ import annotations
 
