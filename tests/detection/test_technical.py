@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detection.technical import drop_technical_noise, find_technical_passages, is_name_word
+from allonym.detection.technical import (
+    LITERAL,
+    drop_technical_noise,
+    find_technical_passages,
+    hide_unclosed_marks,
+    is_name_word,
+)
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
@@ -182,3 +190,15 @@ def test_a_name_behind_a_word_in_small_letters_counts():
     start = text.index("customer")
     (finding,) = drop_technical_noise(text, [Span(start, start + 18, "PERSON", 0.9, "tagger")], TAXONOMY)
     assert text[finding.start : finding.end] == "Lindqvist"
+
+
+@given(
+    st.lists(st.sampled_from(["\\", '"', "'", '"""', "`", "#", "//", "/*", "a", " ", "\n"]), max_size=30).map("".join)
+)
+def test_hidden_marks_change_no_string_of_code(text):
+    hidden = hide_unclosed_marks(text)
+    assert [m.span() for m in LITERAL.finditer(hidden)] == [m.span() for m in LITERAL.finditer(text)]
+
+
+def test_marks_that_begin_no_string_are_hidden():
+    assert hide_unclosed_marks('f("a", "b\\"c\\"\n"d\\"e") \\"') == 'f("a", "b\\.c\\.\n"d\\"e") \\.'

@@ -45,15 +45,19 @@ _KEY = re.compile(r"(?:- )?[\"']?[a-z_][\w./ -]{0,40}[\"']?:(?:\s+(\S.*))?\Z")
 """A key of YAML or the like, which begins with a small letter, unlike most fields of forms, and its value."""
 _NESTING = re.compile(r":[ \t\r]*\n[ \t]*(?:- |[\"']?[a-z_][\w./-]*[\"']?:)")
 _SIGNS = re.compile(r"[{}\[\]<>=_\\|&$]|::|\w\(|\(\)|[a-z]\.[a-z]\w*[.(]")
+_DOUBLE_QUOTED = r'[^"\\\n]*+(?:(?:\\.)++[^"\\\n]*+)*+'
+_SINGLE_QUOTED = _DOUBLE_QUOTED.replace('"', "'")
 LITERAL = re.compile(
-    r"""
+    rf"""
       \"\"\"[\s\S]*?(?:\"\"\"|\Z) | '''[\s\S]*?(?:'''|\Z) | (?<!\S)/\*[\s\S]*?(?:\*/|\Z) | <!--[\s\S]*?(?:-->|\Z)
-    | (?<![:\w])//[^\n]* | (?<![\w&$\[{])\#(?!\[)[^\n]* | (?:(?<=\s)|(?<![\s\S]))--\ [^\n]*
-    | "[^"\\\n]*+(?:(?:\\.)++[^"\\\n]*+)*+" | '[^'\\\n]*+(?:(?:\\.)++[^'\\\n]*+)*+' | `[^`\n]*`
+    | (?<![:\w])//[^\n]* | (?<![\w&$\[{{])\#(?!\[)[^\n]* | (?:(?<=\s)|(?<![\s\S]))--\ [^\n]*
+    | "{_DOUBLE_QUOTED}" | '{_SINGLE_QUOTED}' | `[^`\n]*`
     """,
     re.VERBOSE,
 )
-"""A string or a comment of code."""
+"""A string or a comment of code, in a text of :func:`hide_unclosed_marks`."""
+_UNCLOSED_DOUBLE = re.compile(rf'(?:^|(?<!\\)"){_DOUBLE_QUOTED}(?!")', re.MULTILINE)
+_UNCLOSED_SINGLE = re.compile(rf"(?:^|(?<!\\)'){_SINGLE_QUOTED}(?!')", re.MULTILINE)
 _VALUE = re.compile(r"^[ \t+-]*[\w .\"'-]{1,40}?[:=][ \t]+(\S[^\n]*)", re.MULTILINE)
 _PROSE_WORDS = 12  # of a string that is prose
 _RUN_ON = 2  # lines that look like prose in an indented block, before it ends
@@ -98,6 +102,19 @@ def _compile_lines(name: str) -> re.Pattern[str]:
     for fragment, meaning in data["fragments"].items():
         pattern = pattern.replace(f"<<{fragment}>>", meaning)
     return re.compile(pattern, re.MULTILINE)
+
+
+@lru_cache(maxsize=4)
+def hide_unclosed_marks(text: str) -> str:
+    """Return a text with dots for the escaped quotation marks behind the last mark of their line that is not escaped.
+
+    None of them begins a string. To find that out at each of them would take quadratic time.
+    """
+    if '\\"' in text:
+        text = _UNCLOSED_DOUBLE.sub(lambda m: m[0].replace('\\"', "\\."), text)
+    if "\\'" in text:
+        text = _UNCLOSED_SINGLE.sub(lambda m: m[0].replace("\\'", "\\."), text)
+    return text
 
 
 def is_log_line(line: str) -> bool:
@@ -149,8 +166,9 @@ def _find_fenced_blocks(text: str) -> Iterator[Interval]:
 
 def _find_prose_strings(text: str, passages: Sequence[Interval]) -> Iterator[Interval]:
     for start, end in passages:
-        for literal in LITERAL.finditer(text, start, end):
-            if literal[0][0] in "\"'" and literal[0][:3] not in ('"""', "'''") and _is_prose(literal[0]):
+        for literal in LITERAL.finditer(hide_unclosed_marks(text), start, end):
+            surface = text[literal.start() : literal.end()]
+            if surface[0] in "\"'" and surface[:3] not in ('"""', "'''") and _is_prose(surface):
                 yield literal.start() + 1, literal.end() - 1
 
 
@@ -284,7 +302,7 @@ class _PassageReader:
         self._passages = Reach(passages)
         literals: list[Interval] = []
         for start, end in passages:
-            literals += [m.span() for m in LITERAL.finditer(text, start, end)]
+            literals += [m.span() for m in LITERAL.finditer(hide_unclosed_marks(text), start, end)]
             literals += [m.span(1) for m in _VALUE.finditer(text, start, end)]
             literals += [m.span() for m in _compile_lines("logged").finditer(text, start, end)]
         self._literals = Reach(literals)

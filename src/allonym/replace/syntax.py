@@ -17,7 +17,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from allonym.detection.technical import FENCE, LITERAL, find_technical_passages, is_log_line
+from allonym.detection.technical import FENCE, LITERAL, find_technical_passages, hide_unclosed_marks, is_log_line
 from allonym.document import Document, Interval, Reach, merge_intervals
 from allonym.plan import Edit, apply_edits
 from allonym.protocol import get_traits_by_name
@@ -170,7 +170,7 @@ def _guess_grammar(code: str) -> str:
     if _SECTION.search(code):
         return _TOML if _is_toml(code) else _OTHER
     if _CODE_LINE.search(code) or code.lstrip()[:1] in ("{", "["):
-        is_query = _SQL_LINE.search(LITERAL.sub("", code)) is not None
+        is_query = _SQL_LINE.search(LITERAL.sub("", hide_unclosed_marks(code))) is not None
         return _SQL if is_query else _TOML if _is_toml(code) else _CODE
     if _SQL_LINE.search(code):
         return _SQL
@@ -187,10 +187,10 @@ def _is_toml(code: str) -> bool:
     return True
 
 
-def _escape(replacement: str, mark: str, grammar: str) -> str:
-    """Return a replacement as it stands between two such marks; where languages disagree, with a typographic mark."""
+def _escape(edit: Edit, mark: str, grammar: str) -> Edit:
+    """Return an edit as it stands between two such marks; where languages disagree, with a typographic mark."""
     doubled = "''" if grammar in (_SQL, _YAML) else "’"
-    return replacement.replace(mark, '\\"' if mark == '"' else doubled)
+    return replace(edit, replacement=edit.replacement.replace(mark, '\\"' if mark == '"' else doubled))
 
 
 def _quote_literal(start: int, end: int, label: str, mark: str) -> tuple[Edit, Edit]:
@@ -202,14 +202,14 @@ def _quote_literal(start: int, end: int, label: str, mark: str) -> tuple[Edit, E
 
 def _adapt_code(text: str, start: int, end: int, edits: Sequence[Edit], grammar: str) -> Iterator[Edit]:
     """Yield quotes around literals that were numbers, and edits whose replacement would end the string around it."""
-    literals = merge_intervals(m.span() for m in LITERAL.finditer(text, start, end))
+    literals = merge_intervals(m.span() for m in LITERAL.finditer(hide_unclosed_marks(text), start, end))
     strings = Reach(literals)
     for edit in edits:
         if strings.touches(edit.start, edit.end):
             index = bisect_left(literals, (edit.start + 1,)) - 1
             mark = text[literals[index][0]]
-            if mark in _MARKS and mark in edit.replacement and strings.contains(edit.start, edit.end):
-                yield replace(edit, replacement=_escape(edit.replacement, mark, grammar))
+            if mark in _MARKS and strings.contains(edit.start, edit.end):
+                yield _escape(edit, mark, grammar)
         elif grammar == _SHELL:
             yield from _quote_word(text, edit, start, end)
         elif grammar:
@@ -217,8 +217,7 @@ def _adapt_code(text: str, start: int, end: int, edits: Sequence[Edit], grammar:
             new = text[a : edit.start] + edit.replacement + text[edit.end : b]
             if _must_become_string(text[a:b], new) and _stands_alone(text, a, b, start, end, grammar):
                 mark = "'" if grammar == _SQL else '"'
-                if mark in edit.replacement:
-                    yield replace(edit, replacement=_escape(edit.replacement, mark, grammar))
+                yield _escape(edit, mark, grammar)
                 yield from _quote_literal(a, b, edit.label, mark)
 
 
@@ -425,7 +424,7 @@ def _adapt_scalar(text: str, a: int, b: int, edits: Sequence[Edit], *, is_flow: 
         return
     mark = text[a]
     if mark in _MARKS:
-        yield from (replace(e, replacement=_escape(e.replacement, mark, _YAML)) for e in edits if mark in e.replacement)
+        yield from (_escape(edit, mark, _YAML) for edit in edits)
         return
     local = [replace(edit, start=edit.start - a, end=edit.end - a) for edit in edits]
     new = apply_edits(text[a:b], local)
@@ -434,7 +433,7 @@ def _adapt_scalar(text: str, a: int, b: int, edits: Sequence[Edit], *, is_flow: 
     mark = "'" if '"' in new or "\\" in new else '"'
     if mark == "'" and "'" in new:
         covered = Reach((edit.start, edit.end) for edit in edits)
-        yield from (replace(e, replacement=_escape(e.replacement, mark, _YAML)) for e in edits if mark in e.replacement)
+        yield from (_escape(edit, mark, _YAML) for edit in edits)
         for position in range(a, b):
             if text[position] == "'" and not covered.touches(position, position + 1):
                 yield Edit(position, position, "'", edits[0].label, 0, QUOTE, "")
