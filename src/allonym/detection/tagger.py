@@ -22,7 +22,7 @@ import numpy as np
 from allonym.detection import OPENING_MARKS, TAGGER
 from allonym.detection.languages import hide_unread, read_model_languages
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
-from allonym.detection.mentions import is_written_with_care, uses_capitals
+from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.turns import find_field_names
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
@@ -65,7 +65,7 @@ _FINER = {
 }  # what the words of a finding may make of a label
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
-_OTHER_NAMES = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "FACILITY", "LOCATION", "CITY", "REGION")
+_OTHER_NAMES = (*NAME_LABELS[1:], "FACILITY", "CITY", "REGION")
 _POSSIBLE = 0.01
 """Chance of a person's name by which a name of another kind may be one: "Telf", which looks like a firm's."""
 _AGED = re.compile(r"(?i)\bage[ds]? (?:of )?\Z")
@@ -266,9 +266,9 @@ def _is_ordinary(text: str, borders: Sequence[tuple[int, int]], chance: float, i
     """
     words = [word for a, b in borders if (word := text[a:b])[0].isalnum()]
     start = borders[0][0]
-    opens = bool(words) and words[0][1:].islower() and bool(_OPENS.search(text, max(0, start - 4), start))
-    is_small = all(map(str.islower, words[opens and len(words) > 1 :]))
-    opens = opens and len(words) == 1
+    is_first = bool(words) and words[0][1:].islower() and bool(_OPENS.search(text, max(0, start - 4), start))
+    opens = is_first and len(words) == 1
+    is_small = all(map(str.islower, words[1:] if is_first and not opens else words))
     if chance >= (_CERTAIN if opens else _SURE) or not words or text[start - 1 : start] in ("#", "@"):
         return False
     if is_small and is_careful and not (len(words) > 2 and _DIGITS.issuperset(words)):

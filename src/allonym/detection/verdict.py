@@ -35,7 +35,7 @@ _FAINT, _LIKELY, _SURE, _CERTAIN = 0.1, 0.3, 0.65, 0.9
 start of a sentence. Of 1,100 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where
 their capitals say nothing; of 110 others, 4 % below 0.1.
 """
-_NAMED = ("PERSON", "ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "LOCATION", "CITY", "FACILITY", "LAW", "AWARD")
+_PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
 _PART = 0.5  # weight of a name of several words for the label of each of them
 _LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
@@ -378,7 +378,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_faint = (
             chance < (_LIKELY if is_small or is_opening_word else _FAINT)
             and (is_careful or not is_small)
-            and all(s.label in _NAMED for s in spans)
+            and all(s.label in _PROPER_NAMES for s in spans)
             and _DIGITS.isdisjoint(words)
             and not is_listed
             and not any(

@@ -40,12 +40,13 @@ def find_row_names(document: Document) -> dict[Interval, str]:
 def _read_column_name(name: str) -> tuple[str, str]:
     """Return whose name a column holds, as its words say, and which part of it; both may be empty."""
     words = " ".join(_WORD_BORDER.sub(" ", name).lower().split())
-    parts = {phrase: part for part, phrases in _read_phrases().items() for phrase in phrases}
+    parts = _read_phrases()
     phrase = max((p for p in parts if words == p or words.endswith(f" {p}")), key=len, default="")
     return (words.removesuffix(phrase).strip(), parts[phrase]) if phrase else ("", "")
 
 
 @cache
-def _read_phrases() -> Mapping[str, tuple[str, ...]]:
+def _read_phrases() -> Mapping[str, str]:
+    """Return the phrases of the file, each with the part of a name that it calls."""
     raw = tomllib.loads(files("allonym.link").joinpath("name_columns.toml").read_text(encoding="utf-8"))
-    return {part: tuple(" ".join(p.split()) for p in text.split(";")) for part, text in raw.items()}
+    return {" ".join(phrase.split()): part for part, text in raw.items() for phrase in text.split(";")}
