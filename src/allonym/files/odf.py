@@ -222,8 +222,8 @@ def _read_value(cell: Any) -> str:
 def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
     """Return the place of each cell of a table; that of a sheet by what is decided about its column."""
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
-    own = (row for row in table.iter("{*}table-row") if next(row.iterancestors("{*}table")) is table)
-    for number, row in enumerate(own):
+    direct_rows = (row for row in table.iter("{*}table-row") if next(row.iterancestors("{*}table")) is table)
+    for number, row in enumerate(direct_rows):
         column = 0
         for cell in row:
             if get_local_name(cell) not in ("table-cell", "covered-table-cell"):
