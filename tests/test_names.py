@@ -35,7 +35,7 @@ PUBLIC_FIELDS = frozenset(
     intruder.offline:Entities.told intruder.offline:Words.told intruder.offline:_LinearIntruder.told
     intruder.protocol:Intruder.told intruder.protocol:Target.told kb.store:Source.taken llm.client:Reply.kept
     llm.client:Reply.whole replace.person:Person.given report.charts:Frame.left restoration.restored:Restored.found
-    server.reviews.queue:UserReading.done server.wire.jobs:Progress.done server.wire.jobs:Progress.of
+    project.agreement:LabelAgreement.one project.seats:UserReading.done server.wire.jobs:Progress.done server.wire.jobs:Progress.of
     server.wire.reviews:Added.known server.wire.reviews:ByLabel.one server.wire.reviews:DocumentLine.done
     server.wire.reviews:DocumentOut.done server.wire.reviews:ReadingIn.done server.wire.reviews:ReadingOut.done
     server.wire.reviews:Saved.done server.wire.studies:Answers.done server.wire.studies:Invited.of

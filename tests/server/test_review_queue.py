@@ -17,11 +17,12 @@ from allonym.train.records import read_records
 pytest.importorskip("fastapi")
 pytest.importorskip("argon2")
 
+from allonym.server.reviews.readings import Reading, Risk
+
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
 from allonym.server.policies import TermLists
 from allonym.server.reviews.queue import ReviewDocument, ReviewQueue
-from allonym.server.reviews.readings import Reading, Risk
 from allonym.server.routes.reviews import format_settled_training_lines, measure_agreement_and_risk
 from allonym.server.wire.reviews import MarkIO
 

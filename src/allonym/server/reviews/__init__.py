@@ -1,5 +1,5 @@
 """Reviews: people look at what anonymisation did, two of them for each document, the riskiest first.
 
-``readings`` is what one person says, and what a second reading proposes: the order of the documents and the reasons
-for it. ``queue`` is who may say it when; the routes compute agreement, residual risk and training text.
+``queue`` keeps projects, documents and readings in the server's database; what a reading means, who may save one when,
+and how far two agree is in :mod:`allonym.project`.
 """

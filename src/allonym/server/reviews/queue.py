@@ -7,8 +7,8 @@ stored, nothing is saved, so that nothing is overwritten unseen.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -16,58 +16,35 @@ import sqlalchemy as sa
 from allonym.document import Document, Span, Turn
 from allonym.errors import RequestError, UsageError
 from allonym.models.words import split_words
-from allonym.plan import digest
+from allonym.plan import Edit, digest
+from allonym.project.readings import Reading
+from allonym.project.risks import Risk
+from allonym.project.seats import (
+    NEW,
+    SEATS,
+    STATES,
+    VERDICT_SEAT,
+    ReviewDocument,
+    UserReading,
+    are_both_reviewers_done,
+    check_may_save,
+    check_version,
+    choose_seat,
+    decide_state,
+    find_reviewer_seat,
+)
+from allonym.serial import to_plain
 from allonym.server import database as db
 from allonym.server.access import Caller
 from allonym.server.accounts import is_valid_url_segment
 from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.policies import TermLists, get_project_number
-from allonym.server.reviews.readings import Reading, Risk, is_same_reading
-from allonym.server.wire.reviews import DocumentLine, EditOut, ProjectOut
+from allonym.server.wire.reviews import DocumentLine, ProjectOut
 
-NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"
-STATES = (NEW, OPEN, DISAGREEMENT, DONE)
-VERDICT_SEAT, SEATS = 0, (1, 2)
+_EDIT_KEYS = ("start", "end", "replacement", "label")
 
 ListedTerm = tuple[str, str, str, str | None]
 """A term that a reviewer puts on a list: kind, label, term, and the project, or None for all."""
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ReviewDocument:
-    """A document of the queue, with its texts. Hidden from ``repr``.
-
-    Attributes:
-        id: its owner's name for it.
-        document: the original.
-        anonymised: the text after the edits.
-        edits: of the plan.
-        spans: the findings.
-        labels: the tagger's labels that were looked for.
-        risk: by the second reading.
-        state: one of ``STATES``.
-    """
-
-    id: str
-    document: Document
-    anonymised: str
-    edits: list[EditOut]
-    spans: tuple[Span, ...]
-    labels: tuple[str, ...]
-    risk: Risk
-    state: str = NEW
-
-
-@dataclass(frozen=True, slots=True)
-class UserReading:
-    """A reading, its reader (the user's number and name), its version (0: none yet), and whether the reader is done."""
-
-    seat: int
-    user: int
-    reader: str
-    version: int
-    done: bool
-    reading: Reading = field(repr=False)
 
 
 class ReviewQueue:
@@ -160,22 +137,23 @@ class ReviewQueue:
             RequestError: there is no such project (404).
         """
         document, risk = item.document, item.risk
+        assert risk is not None  # the routes require the extra
         head = {
             "id": item.id,
             "digest": digest(document.text),
             "mentions": len(item.spans),
             "words": len(split_words(document.text)),
-            **risk.model_dump(include={"bound", "direct", "reasons"}),
+            **{name: to_plain(getattr(risk, name)) for name in ("bound", "direct", "reasons")},
         }
         body = {
             "text": document.text,
             "parts": document.parts,
             "turns": [[t.start, t.end, t.speaker] for t in document.turns],
             "anonymised": item.anonymised,
-            "edits": [edit.model_dump() for edit in item.edits],
+            "edits": [{name: getattr(edit, name) for name in _EDIT_KEYS} for edit in item.edits],
             "spans": [[s.start, s.end, s.label, s.score, s.source] for s in item.spans],
             "labels": list(item.labels),
-            "risk": risk.model_dump(),
+            "risk": to_plain(risk),
         }
         with self._database.open_write_transaction() as connection:
             number = get_project_number(connection, project)
@@ -259,9 +237,9 @@ class ReviewQueue:
             row = self._get_document_row(connection, project, id)
             seats = self._read_document_readings(connection, row.number)
             item = self._unseal_document(row)
-        number = _find_reviewer_slot(seats, caller.id)
+        number = find_reviewer_seat(seats, caller.id)
         own_seat = UserReading(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
-        return item, own_seat, seats if _are_both_reviewers_done(seats) else {}
+        return item, own_seat, seats if are_both_reviewers_done(seats) else {}
 
     def save_reading(
         self,
@@ -291,25 +269,20 @@ class ReviewQueue:
         with self._database.open_write_transaction() as connection:
             row = self._get_document_row(connection, project, id, lock=True)
             seats, item = self._read_document_readings(connection, row.number), self._unseal_document(row)
-            number = _choose_reading_slot(seats, caller.id, is_verdict)
+            number = choose_seat(seats, caller.id, is_verdict)
             before = seats.get(number)
             reading, terms = make_reading_and_terms(item)
             stored = before.version if before else 0
             if before and stored == version_read + 1 and (before.reading, before.done) == (reading, is_done):
                 return before, item  # the answer to the first try got lost
-            _check_may_save(row.state, seats, is_verdict)
-            if stored != version_read:
-                raise RequestError(
-                    f"version {version_read} was read, but {stored} is stored now; read it again, nothing was changed",
-                    409,
-                    "Stale",
-                )
+            check_may_save(row.state, seats, is_verdict)
+            check_version(version_read, stored)
             seat = seats[number] = UserReading(number, caller.id, caller.name, stored + 1, is_done, reading)
-            sealed = self._sealing.seal_json(reading.model_dump(exclude_none=True), f"reading {row.number} {number}")
+            sealed = self._sealing.seal_json(reading.to_dict(), f"reading {row.number} {number}")
             values = {name: getattr(seat, name) for name in ("user", "reader", "version", "done")}
             values |= {"sealed": sealed, "changed": get_unix_time()}
             self._database.upsert_row(connection, db.readings, {"document": row.number, "seat": number}, values)
-            item = replace(item, state=_decide_document_state(item, seats))
+            item = replace(item, state=decide_state(item, seats))
             update = sa.update(db.documents).where(db.documents.c.number == row.number)
             connection.execute(update.values(state=item.state, changed=get_unix_time()))
             for kind, label, term, place in terms:
@@ -348,10 +321,10 @@ class ReviewQueue:
                 id,
                 Document(id, body["text"], parts=parts, turns=turns),
                 body["anonymised"],
-                [EditOut(**edit) for edit in body["edits"]],
+                tuple(Edit(**edit) for edit in body["edits"]),
                 tuple(Span(*span) for span in body["spans"]),
                 tuple(body["labels"]),
-                Risk(**body["risk"]),
+                Risk.from_dict(body["risk"]),
                 row.state,
             )
 
@@ -369,47 +342,6 @@ class ReviewQueue:
     def _read_document_readings(self, connection: sa.Connection, document_number: int) -> dict[int, UserReading]:
         seats = {}
         for row in connection.execute(sa.select(db.readings).where(db.readings.c.document == document_number)).all():
-            reading = Reading(**self._sealing.unseal_json(row.sealed, f"reading {document_number} {row.seat}"))
+            reading = Reading.from_dict(self._sealing.unseal_json(row.sealed, f"reading {document_number} {row.seat}"))
             seats[row.seat] = UserReading(row.seat, row.user, row.reader, row.version, row.done, reading)
         return seats
-
-
-def _find_reviewer_slot(readings: Mapping[int, UserReading], user_id: int) -> int | None:
-    """Return the number under which a user's own reading is stored, 1 or 2; None where there is none."""
-    return next((s for s in SEATS if s in readings and readings[s].user == user_id), None)
-
-
-def _choose_reading_slot(readings: Mapping[int, UserReading], user_id: int, is_verdict: bool) -> int:
-    """Return the number under which a reading is stored: 0 for a verdict, else the reviewer's, 1 or 2."""
-    if is_verdict:
-        return VERDICT_SEAT
-    mine = _find_reviewer_slot(readings, user_id)
-    free = next((s for s in SEATS if s not in readings), None)
-    if mine is None and free is None:
-        raise RequestError("two others review this document already", 409, "Taken")
-    return mine or free or 0
-
-
-def _check_may_save(state: str, readings: Mapping[int, UserReading], is_verdict: bool) -> None:
-    """Check that a reviewer, or whoever gives a verdict, may save a reading now."""
-    both_done = _are_both_reviewers_done(readings)
-    if is_verdict and not both_done:
-        raise RequestError("both reviewers must be done before somebody decides", 409, "NotYet")
-    if is_verdict and state == DONE:
-        raise RequestError("this document is settled", 409, "Settled")
-    if not is_verdict and both_done:
-        raise RequestError("both reviewers are done; now somebody who may adjudicate decides", 409, "Settled")
-
-
-def _are_both_reviewers_done(readings: Mapping[int, UserReading]) -> bool:
-    return all(s in readings and readings[s].done for s in SEATS)
-
-
-def _decide_document_state(item: ReviewDocument, readings: Mapping[int, UserReading]) -> str:
-    if not _are_both_reviewers_done(readings):
-        return OPEN
-    verdict = readings.get(VERDICT_SEAT)
-    if verdict is not None and verdict.done:
-        return DONE
-    first, second = (readings[s].reading for s in SEATS)
-    return DONE if is_same_reading(first, second, item.document.text, item.spans) else DISAGREEMENT

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
-from allonym.document import Document, Span
+from allonym.document import Document
 from allonym.errors import RequestError
 from allonym.labels import TAXONOMY
 from allonym.models.tags import LABELS
+from allonym.plan import Edit
 from allonym.policy import Policy
-from allonym.server.access import Caller
-from allonym.server.policies import DICTIONARY, EXCLUSION
-from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
-from allonym.server.reviews.queue import DONE, SEATS, VERDICT_SEAT, ListedTerm, ReviewDocument, UserReading
-from allonym.server.reviews.readings import (
+from allonym.project.agreement import measure_reviews
+from allonym.project.readings import (
+    FindingDecision,
+    LeakMark,
     Reading,
     apply_reading,
-    assess_risk,
-    is_same_reading,
     make_checked_reading,
-    make_marked,
-    require_evaluate_extra,
     score_residual_risk,
 )
+from allonym.project.risks import Risk, assess_risk, require_evaluate_extra
+from allonym.project.seats import SEATS, VERDICT_SEAT, ReviewDocument, UserReading, format_settled_training_lines
+from allonym.serial import to_plain
+from allonym.server.access import Caller
+from allonym.server.policies import DICTIONARY, EXCLUSION, load_policy
+from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
+from allonym.server.reviews.queue import ListedTerm
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
 from allonym.server.services import Services
 from allonym.server.wire import reviews as wire
@@ -88,11 +89,10 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
 
     async def add_document(document: Document) -> None:
         result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
-        risk = await services.kernel.run(assess_risk, document, result.text, result.plan.edits, new_task.source)
+        risk = await services.kernel.run(_assess_risk, document, result.text, result.plan.edits, new_task.source)
         services.metrics.count_processed_text(len(document.text), dict(result.report.labels))
-        edits = [wire.EditOut.from_object(edit) for edit in result.plan.edits]
         labels = await run_in_threadpool(_list_wanted_tagger_labels, new_task.policy)
-        item = ReviewDocument(document.id, document, result.text, edits, tuple(result.spans), labels, risk)
+        item = ReviewDocument(document.id, document, result.text, result.plan.edits, tuple(result.spans), labels, risk)
         await run_in_threadpool(services.queue.add_document_if_new, name, item)
 
     await run_concurrently(add_document, new)
@@ -125,18 +125,18 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
     spans, _ = _make_project_task(name, services, item.document).number_entities(item.spans)
     verdict = seats.get(VERDICT_SEAT)
     values = {
-        **item.risk.model_dump(include={"bound", "direct", "reasons", "proposals"}),
+        **to_plain(item.risk),
         "id": item.id,
         "state": item.state,
         "text": item.document.text,
         "turns": [(t.speaker[0] if t.speaker else t.start, t.end) for t in item.document.turns],
         "anonymised": item.anonymised,
         "spans": spans,
-        "edits": item.edits,
-        "risk": item.risk.expected,
+        "edits": [wire.EditOut.from_object(edit) for edit in item.edits],
+        "risk": item.risk.expected if item.risk else 0.0,
         "version": seat.version,
         "done": seat.done,
-        **dict(seat.reading),
+        **seat.reading.to_dict(),
         "others": [_describe_review(seats[n]) for n in SEATS if n in seats],
         "settled": _describe_review(verdict) if verdict else None,
     }
@@ -171,7 +171,7 @@ async def save_verdict(
 def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.Agreed:
     """How far reviewers agree where both are done, with 95 % intervals over documents, and P2's residual risk of the
     settled documents. Two agree easily on findings, which both see: `marks` compares only what was missed."""
-    return measure_agreement_and_risk(services.queue.list_documents_and_readings(name))
+    return wire.Agreed.model_validate(measure_reviews(services.queue.list_documents_and_readings(name)).to_dict())
 
 
 @router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
@@ -226,9 +226,10 @@ async def _save_reading(
 
     def read(item: ReviewDocument) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
-        return make_checked_reading(body.marks, body.decisions, text, item.spans), _collect_listed_terms(
-            body, text, name
-        )
+        marks = [LeakMark(m.start, m.end, m.kind, m.label) for m in body.marks]
+        decisions = [FindingDecision(**d.model_dump(exclude={"list"})) for d in body.decisions]
+        reading = make_checked_reading(marks, decisions, text, item.spans, body.opened)
+        return reading, _collect_listed_terms(body, text, name)
 
     def save() -> tuple[UserReading, ReviewDocument, TextTask]:
         seat, item = services.queue.save_reading(name, id, caller, body.version, body.done, read, is_verdict=is_verdict)
@@ -250,6 +251,11 @@ async def _save_reading(
         "spans": spans,
     }
     return wire.Saved.from_values(values)
+
+
+def _assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], policy_json: str) -> Risk:
+    """Assess the risk of a document in a worker, to which a policy goes as JSON."""
+    return assess_risk(document, anonymised, edits, load_policy(policy_json))
 
 
 def _collect_listed_terms(body: wire.ReadingIn, text: str, project: str) -> list[ListedTerm]:
@@ -294,104 +300,4 @@ def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
 
 
 def _describe_review(seat: UserReading) -> wire.ReadingOut:
-    return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **dict(seat.reading))
-
-
-Reviewed = tuple[ReviewDocument, Mapping[int, UserReading]]
-
-
-def measure_agreement_and_risk(reviewed: Sequence[Reviewed]) -> wire.Agreed:
-    """Return the agreement and the residual risk of a project, as numbers and tags only.
-
-    Agreement on ``marks`` is the harder test: the findings, which both reviewers were shown, do not help.
-
-    Args:
-        reviewed: documents with their readings.
-
-    Raises:
-        MissingExtra: the extra ``evaluate`` is not installed.
-    """
-    from allonym.evaluate import residual_risk
-    from allonym.evaluate.matching import Mention, measure_agreement
-
-    finished = [(item, seats) for item, seats in reviewed if all(n in seats and seats[n].done for n in SEATS)]
-    texts = [item.document.text for item, _ in finished]
-    spans = [
-        {str(n): [Mention(s.start, s.end, s.label) for s in _get_spans_by_reading(item, seats[n])] for n in SEATS}
-        for item, seats in finished
-    ]
-    marks = [
-        {str(n): [Mention(m.start, m.end, f"{m.kind} {m.label}") for m in seats[n].reading.marks] for n in SEATS}
-        for _, seats in finished
-    ]
-    marked = [
-        make_marked(reading, item.id, item.document.text) for item, _, reading, _ in list_settled_readings(reviewed)
-    ]
-    risk = residual_risk(marked).to_dict() if marked else None
-    agreements = [measure_agreement(texts, annotations) for annotations in (spans, marks)]
-    on_spans, on_marks = (wire.AgreementOut.model_validate(each.to_dict()) if each else None for each in agreements)
-    return wire.Agreed(
-        documents=len(finished),
-        same=sum(
-            is_same_reading(seats[1].reading, seats[2].reading, item.document.text, item.spans)
-            for item, seats in finished
-        ),
-        by_label=_count_agreement_by_label(finished),
-        spans=on_spans,
-        marks=on_marks,
-        residual={name: risk[name] for name in ("limit", "total", "types", "histogram")} if risk else None,
-    )
-
-
-def list_settled_readings(
-    reviewed: Sequence[Reviewed],
-) -> Iterator[tuple[ReviewDocument, Mapping[int, UserReading], Reading, str]]:
-    """Yield the settled documents with all readings, and the one that holds: the adjudicator's, else that of both."""
-    for item, seats in reviewed:
-        if item.state == DONE:
-            verdict = seats.get(VERDICT_SEAT)
-            if verdict is not None and verdict.done:
-                yield item, seats, verdict.reading, "adjudicated"
-            else:
-                yield item, seats, seats[SEATS[0]].reading, "agreed"
-
-
-def format_settled_training_lines(project: str, reviewed: Sequence[Reviewed]) -> Iterator[str]:
-    """Yield the settled documents as JSON lines for ``allonym train ner``. They hold the originals.
-
-    ``meta.labels`` are the labels that were looked for: only for them is an unmarked stretch evidence. ``annotations``
-    hold the two readings, so that ``allonym evaluate detection`` can count with both.
-    """
-    for item, seats, reading, how in list_settled_readings(reviewed):
-        record = {
-            "id": item.id,
-            "doc_id": item.id,
-            "text": item.document.text,
-            "spans": _describe_reading_spans(item, reading),
-            "meta": {"source": "reviews", "project": project, "settled": how, "labels": list(item.labels)},
-            "annotations": {f"reviewer {n}": _describe_reading_spans(item, seats[n].reading) for n in SEATS},
-        }
-        yield json.dumps(record) + "\n"
-
-
-def _get_spans_by_reading(item: ReviewDocument, reading: UserReading) -> tuple[Span, ...]:
-    return apply_reading(reading.reading, item.document.text, item.spans)
-
-
-def _count_agreement_by_label(reviewed: Sequence[Reviewed]) -> list[wire.ByLabel]:
-    agreed: Counter[str] = Counter()
-    disputed: Counter[str] = Counter()
-    for item, seats in reviewed:
-        first, second = ({(s.start, s.end, s.label) for s in _get_spans_by_reading(item, seats[n])} for n in SEATS)
-        agreed.update(label for *_, label in first & second)
-        disputed.update(label for *_, label in first ^ second)
-    labels = sorted({*agreed, *disputed}, key=lambda name: (-disputed[name], -agreed[name], name))
-    return [wire.ByLabel(label=name, both=agreed[name], one=disputed[name]) for name in labels]
-
-
-def _describe_reading_spans(item: ReviewDocument, reading: Reading) -> list[dict[str, Any]]:
-    text = item.document.text
-    return [
-        {"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]}
-        for s in apply_reading(reading, text, item.spans)
-    ]
+    return wire.ReadingOut(reviewer=seat.reader, version=seat.version, done=seat.done, **seat.reading.to_dict())

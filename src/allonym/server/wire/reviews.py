@@ -139,6 +139,7 @@ class ReadingIn(Wire):
     version: Count = Field(description="of the reading that this began from; 0: there was none")
     marks: list[MarkIO] = Field([], max_length=10_000)
     decisions: list[DecisionIO] = Field([], max_length=10_000)
+    opened: list[tuple[Count, Count]] = Field([], max_length=10_000, description="stretches that were opened")
     done: bool = Field(False, description="nothing to add; when both are, neither can change it")
 
 
@@ -150,6 +151,7 @@ class ReadingOut(Wire):
     done: bool
     marks: list[MarkIO]
     decisions: list[DecisionIO]
+    opened: list[tuple[Count, Count]] = Field([], description="stretches that were opened")
 
 
 class EditOut(Place):
@@ -185,6 +187,7 @@ class DocumentOut(Wire):
     done: bool
     marks: list[MarkIO]
     decisions: list[DecisionIO]
+    opened: list[tuple[Count, Count]] = Field([], description="stretches that were opened")
     others: list[ReadingOut] = Field(description="both readings, once both reviewers are done; empty before")
     settled: ReadingOut | None = Field(description="the adjudicator's decision")
 
@@ -221,11 +224,21 @@ class ByLabel(Wire):
     one: int
 
 
+class Looked(Wire):
+    """How many words, or findings, both reviewers looked at (opened, marked or decided on), one of them, and nobody."""
+
+    by_both: int
+    by_one: int
+    by_nobody: int
+
+
 class Agreed(Wire):
-    """The results of a project's reviews."""
+    """The results of a project's reviews. Agreement is on what both looked at: to press Done is no evidence of it."""
 
     documents: int = Field(description="that both reviewers are done with")
-    same: int = Field(description="of these, those on which both said the same")
+    same: int = Field(description="of these, those on which both said the same, and looked at every word")
+    words: Looked
+    findings: Looked
     spans: AgreementOut | None = Field(description="on all that identifies, findings included")
     marks: AgreementOut | None = Field(description="on what was missed, alone")
     by_label: list[ByLabel]

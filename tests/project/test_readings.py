@@ -26,6 +26,7 @@ from allonym.server.reviews.readings import (
     make_checked_reading,
     make_marked,
 )
+
 from allonym.server.wire.reviews import DecisionIO, MarkIO
 
 TEXT = "Ada Brook of Larkspur Ltd met Jim Quill in Elmford on Monday."

@@ -1,28 +1,21 @@
-"""Readings of a document: what one reviewer says, and what a second reading proposes, in P2's points.
+"""Readings of a document: what one reviewer says about it, and of which stretches there is evidence of a look.
 
 Marks are P2's (section 4.1): a whole identifier was missed, a part of one, or what reveals a speaker's organisation or
 product. All offsets are half-open code points of the original text.
-
-A proposed item counts with its score (0 to 5) times its own probability: an expectation, where P2 counts what people
-confirmed. Without the extra ``evaluate`` there are no reviews, rather than an invented risk.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from typing import Any
 
-from pydantic import Field
-
-from allonym.document import Document, Span, merge_intervals, subtract_intervals
+from allonym.document import Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import Mark, Marked
 from allonym.labels import TAXONOMY
-from allonym.plan import Edit
-from allonym.server.policies import load_policy
-from allonym.server.wire.base import Wire
-from allonym.server.wire.reviews import DecisionIO, MarkIO, ProposalOut, ReasonOut
 from allonym.train.records import select_outermost_spans
 
 SOURCE = "review"
@@ -30,34 +23,98 @@ _SPEAKER = "_SPEAKER"
 _LARGEST_GAP = 2  # characters between a part that was missed and the part that was found, at most
 
 
-class Reading(Wire):
-    """All marks and decisions of one reviewer on a document. Findings without a decision count as accepted."""
+@dataclass(frozen=True, slots=True, order=True)
+class LeakMark:
+    """A stretch that should have been replaced: ``missed`` wholly, a ``partial`` rest, or what tells a ``speaker``."""
 
-    marks: list[MarkIO] = Field(default=[])
-    decisions: list[DecisionIO] = Field(default=[])
+    start: int
+    end: int
+    kind: str
+    label: str
 
 
-def get_label_with_speaker(mark: MarkIO) -> str:
+@dataclass(frozen=True, slots=True)
+class FindingDecision:
+    """A reviewer's verdict on a finding, which start, end and label identify.
+
+    Attributes:
+        verdict: ``accept``, ``reject``, ``relabel`` or ``resize``.
+        new_label: of a finding that is relabelled, and optionally of one that is resized.
+        new_start, new_end: of a finding that is resized.
+    """
+
+    start: int
+    end: int
+    label: str
+    verdict: str
+    new_label: str | None = None
+    new_start: int | None = None
+    new_end: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """All marks and decisions of one reviewer on a document. Findings without a decision count as accepted.
+
+    Attributes:
+        marks, decisions: sorted.
+        opened: what the reviewer opened, as sorted, disjoint intervals of the text. What was marked or decided counts
+            as seen without being here, see :func:`list_seen_intervals`.
+    """
+
+    marks: tuple[LeakMark, ...] = field(default=(), repr=False)
+    decisions: tuple[FindingDecision, ...] = field(default=(), repr=False)
+    opened: tuple[Interval, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; what is None is left out."""
+        decisions = [{k: v for k, v in asdict(d).items() if v is not None} for d in self.decisions]
+        opened = {"opened": [list(interval) for interval in self.opened]} if self.opened else {}
+        return {"marks": [asdict(mark) for mark in self.marks], "decisions": decisions, **opened}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Reading:
+        """Read what :meth:`to_dict` returned."""
+        marks = tuple(LeakMark(**mark) for mark in values.get("marks", ()))
+        decisions = tuple(FindingDecision(**decision) for decision in values.get("decisions", ()))
+        return cls(marks, decisions, tuple((start, end) for start, end in values.get("opened", ())))
+
+
+def list_seen_intervals(reading: Reading) -> list[Interval]:
+    """Return the stretches of which there is evidence that the reviewer looked at them: opened, marked or decided."""
+    return merge_intervals(
+        [*reading.opened, *((m.start, m.end) for m in reading.marks), *((d.start, d.end) for d in reading.decisions)]
+    )
+
+
+def get_label_with_speaker(mark: LeakMark) -> str:
     """Return the label of a marked stretch: of a speaker's organisation ``ORGANIZATION_SPEAKER``."""
     speaks = mark.kind == "speaker" and not mark.label.endswith(_SPEAKER)
     return mark.label + _SPEAKER if speaks else mark.label
 
 
 def make_checked_reading(
-    marks: Iterable[MarkIO], decisions: Iterable[DecisionIO], text: str, findings: Sequence[Span]
+    marks: Iterable[LeakMark],
+    decisions: Iterable[FindingDecision],
+    text: str,
+    findings: Sequence[Span],
+    opened: Iterable[Interval] = (),
 ) -> Reading:
-    """Make a sorted reading, without the lists that its terms go on, and check that it is sound for its text.
+    """Make a sorted reading, and check that it is sound for its text.
 
     Raises:
         DataError: offsets outside of the text, marks that overlap or hold only what is replaced already, a decision on
             what is no finding, or two on one finding.
         UnknownNameError: a label that the taxonomy does not have.
     """
-    off_lists = {"list": None}
     reading = Reading(
-        marks=sorted((m.model_copy(update=off_lists) for m in marks), key=lambda m: (m.start, m.end, m.kind, m.label)),
-        decisions=sorted((d.model_copy(update=off_lists) for d in decisions), key=lambda d: (d.start, d.end, d.label)),
+        tuple(sorted(marks)),
+        tuple(sorted(decisions, key=lambda d: (d.start, d.end, d.label))),
+        tuple(merge_intervals(opened)),
     )
+    for start, end in reading.opened:
+        if not 0 <= start < end <= len(text):
+            raise DataError(f"opened: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
     _check_decisions(reading.decisions, text, findings)
     for mark, following in pairwise(reading.marks):
         if following.start < mark.end:
@@ -79,7 +136,7 @@ def make_checked_reading(
     return reading
 
 
-def _check_decisions(decisions: Sequence[DecisionIO], text: str, findings: Sequence[Span]) -> None:
+def _check_decisions(decisions: Sequence[FindingDecision], text: str, findings: Sequence[Span]) -> None:
     keys = {(s.start, s.end, s.label) for s in findings}
     for number, decision in enumerate(decisions):
         where = f"decisions[{number}]"
@@ -137,7 +194,7 @@ def is_same_reading(first: Reading, second: Reading, text: str, findings: Sequen
     return first.marks == second.marks and spans[0] == spans[1]
 
 
-def _apply_decisions(decisions: Sequence[DecisionIO], findings: Sequence[Span]) -> list[Span]:
+def _apply_decisions(decisions: Sequence[FindingDecision], findings: Sequence[Span]) -> list[Span]:
     by_finding = {(d.start, d.end, d.label): d for d in decisions}
     spans = []
     for span in findings:
@@ -194,88 +251,3 @@ def _check_offsets(text: str, start: int | None, end: int | None, where: str) ->
         raise DataError(f"{where}: 0 <= start < end <= {len(text)} is required, got {start} and {end}")
     if not text[start:end].strip():
         raise DataError(f"{where}: {start}..{end} holds blanks alone")
-
-
-class Risk(Wire):
-    """The result of a second reading of a document.
-
-    Attributes:
-        expected: points that are expected to be left.
-        bound: points if every proposal were right.
-        direct: items that identify alone, if every proposal were right.
-        gain: what the tagger may learn of the document, see :func:`allonym.train.uncertain.estimate_review_gain`.
-        reasons: the gravest first.
-        proposals: stretches of the original text that a reviewer should look at, in reading order.
-    """
-
-    expected: float
-    bound: int
-    direct: int
-    gain: float
-    reasons: list[ReasonOut]
-    proposals: list[ProposalOut]
-
-
-def require_evaluate_extra() -> None:
-    """Check that risks can be assessed.
-
-    Raises:
-        MissingExtra: the extra ``evaluate`` is not installed.
-    """
-    from allonym.evaluate import second_reading  # noqa: F401
-
-
-def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], policy_json: str) -> Risk:
-    """Return the risk of a document. Runs in a worker.
-
-    Args:
-        document: the original.
-        anonymised: the text after the edits.
-        edits: that led from one to the other.
-        policy_json: describes the policy, see :meth:`allonym.server.policies.Policies.make_policy_json`.
-    """
-    from allonym.evaluate import score_conversation, second_reading
-    from allonym.train.uncertain import estimate_review_gain
-
-    marked = second_reading([document.text], [anonymised], ids=["document"]).conversations[0]
-    scores = score_conversation(marked, proposals="count")
-    reasons = [
-        ReasonOut(
-            tag=item.tag,
-            points=item.score,
-            chance=round(max(mark.score for mark in item.marks), 4),
-            mentions=len(item.marks),
-        )
-        for item in scores.items
-        if item.score
-    ]
-    reasons.sort(key=lambda r: (-r.points * r.chance, r.tag))
-    proposals = []
-    for mark in marked.marks:
-        start, end = _locate_in_original(edits, mark.start, mark.end, len(document.text))
-        score = round(mark.score, 4)
-        proposals.append(ProposalOut(start=start, end=end, label=mark.label, partial=mark.partial, score=score))
-    return Risk(
-        expected=round(sum(r.points * r.chance for r in reasons), 3),
-        bound=scores.score,
-        direct=scores.direct,
-        gain=round(estimate_review_gain(document.text, load_policy(policy_json)), 4),
-        reasons=reasons,
-        proposals=sorted(proposals, key=lambda p: (p.start, p.end)),
-    )
-
-
-def _locate_in_original(edits: Sequence[Edit], start: int, end: int, original_length: int) -> tuple[int, int]:
-    """Return where a stretch of the anonymised text stands in the original of this length."""
-    first = _map_offset_to_original(edits, start)
-    return first, min(original_length, max(first + 1, _map_offset_to_original(edits, end - 1) + 1))
-
-
-def _map_offset_to_original(edits: Sequence[Edit], anonymised_offset: int) -> int:
-    """Return the offset in the original for one in the anonymised text; inside a replacement, where its edit starts."""
-    moved = 0
-    for edit in edits:
-        if edit.start + moved + len(edit.replacement) > anonymised_offset:
-            return edit.start if edit.start + moved <= anonymised_offset else anonymised_offset - moved
-        moved += len(edit.replacement) - (edit.end - edit.start)
-    return anonymised_offset - moved

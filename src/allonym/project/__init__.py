@@ -1,0 +1,1 @@
+"""A study project: from files to a release that two people have reviewed."""
