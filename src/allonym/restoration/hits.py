@@ -306,6 +306,8 @@ def is_certain_name(form: Form, surface: str, rules: list[str]) -> bool:
     if form.rule == "shortened" and single:
         if fold(surface) in common or len(keys[0]) < 3:
             return False
+        if form.text.islower() and {"inflected", "plural"} & set(rules):
+            return False  # a word of the text's own, most likely
         if form.kind != PERSON and "typo" in rules:
             return False
     if not single:

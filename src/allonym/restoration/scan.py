@@ -186,7 +186,7 @@ class Scan:
         if last >= self.count:
             self.is_short = self.is_short or not self.is_final
             return True
-        return not self.index.read_word(self.words[last])
+        return not self._may_be_name_word(last)
 
     def _is_crossed_by_exact(self, word_index: int, hit: Hit) -> bool:
         """Tell whether another replacement, letter by letter, begins inside a hit and ends after it."""
@@ -219,7 +219,7 @@ class Scan:
                 return None
             forms = index.full.get(tuple(lows[word_index:last]))
             if forms is None:
-                if length > 1 and index.read_word(self.words[word_index + 1]):
+                if length > 1 and self._may_be_name_word(word_index + 1):
                     return None  # perhaps in another form
                 continue
             form, text = forms[0], self.text
@@ -243,7 +243,7 @@ class Scan:
         index, word, key = self.index, self.words[word_index], self.lows[word_index]
         if len(key) < 3 or key in index.heads or not word.isalpha() or not word.istitle() or key in read_common_words():
             return None
-        if word_index + 1 >= self.count or index.read_word(self.words[word_index + 1]):
+        if word_index + 1 >= self.count or self._may_be_name_word(word_index + 1):
             return None
         if index.dates and is_date_word(word):
             return None
@@ -263,8 +263,14 @@ class Scan:
 
     def _is_pair_start(self, word_index: int) -> bool:
         """Tell whether this word and the next may be the first two of a longer replacement."""
+        if not self.joined.isdisjoint((word_index, word_index + 1)):
+            return True
         first, readings = self.lows[word_index], self.index.read_word(self.words[word_index + 1])
-        return word_index in self.joined or any((first, reading.key) in self.index.pairs for reading in readings)
+        return any((first, reading.key) in self.index.pairs for reading in readings)
+
+    def _may_be_name_word(self, word_index: int) -> bool:
+        """Tell whether a word, in any form or broken over two lines, may belong to a replacement."""
+        return word_index in self.joined or bool(self.index.read_word(self.words[word_index]))
 
     def _is_end_proven(self, form: Form, end: int) -> bool:
         """Tell whether the text so far proves that a replacement ends at ``end``."""
