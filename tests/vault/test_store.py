@@ -51,7 +51,7 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == len(store.STEPS) == 5
+        assert vault.info().schema == len(store.STEPS) == 6
         assert len(vault.known("letters")) == 40
         vault.record("restore", counts={"restored": 1})
         assert [(one.action, one.counts) for one in vault.audit()] == [
@@ -59,15 +59,16 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
             ("migrate", {"from": 2, "to": 3}),
             ("migrate", {"from": 3, "to": 4}),
             ("migrate", {"from": 4, "to": 5}),
+            ("migrate", {"from": 5, "to": 6}),
             ("restore", {"restored": 1}),
         ]
         with vault._store.open_read_transaction() as connection:
-            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3, 4, 5]
+            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3, 4, 5, 6]
     with Vault.open(older, SECRET) as vault:
-        assert len(vault.audit()) == 5
+        assert len(vault.audit()) == 6
 
 
-@pytest.mark.parametrize("schema", [3, 4])
+@pytest.mark.parametrize("schema", [3, 4, 5])
 def test_an_older_vault_that_may_not_be_written(schema, tmp_path, monkeypatch):
     file = tmp_path / "v"
     with monkeypatch.context() as patch:
@@ -80,10 +81,10 @@ def test_an_older_vault_that_may_not_be_written(schema, tmp_path, monkeypatch):
             Vault.open(file, SECRET)
     else:
         with Vault.open(file, SECRET) as vault:
-            assert vault.info().schema == 4 and len(vault.known("letters")) == 40 and len(vault.digests()) > 0
+            assert vault.info().schema == schema and len(vault.known("letters")) == 40 and len(vault.digests()) > 0
     monkeypatch.undo()
     with Vault.open(file, SECRET) as vault:
-        assert vault.info().schema == 5
+        assert vault.info().schema == 6
 
 
 def test_a_wrong_key_changes_no_schema(older):
@@ -107,14 +108,14 @@ def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == 5
+        assert vault.info().schema == 6
         assert len(vault.known("letters")) == 40
 
 
 def test_a_newer_schema_is_refused(vault, where, monkeypatch):
     monkeypatch.setattr(store.Store, "steps", store.STEPS[:1])
     for secret in (SECRET, None):
-        with pytest.raises(VaultError, match="has schema 5, this version of allonym knows up to 1"):
+        with pytest.raises(VaultError, match="has schema 6, this version of allonym knows up to 1"):
             Vault.open(where, secret)
 
 

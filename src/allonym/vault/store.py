@@ -169,12 +169,28 @@ def _drop_digests(connection: sa.Connection) -> None:
     _third.drop_all(connection)
 
 
+def _drop_row_numbers(connection: sa.Connection) -> None:
+    """Make schema 6: in SQLite what links rows is kept once, in the order of its key, which takes a fifth less."""
+    if connection.dialect.name != "sqlite":
+        return
+    for table in (known_subjects, assigned_subjects, plan_subjects, pieces):
+        for index in table.indexes:
+            index.drop(connection)
+        connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME TO {table.name}_5")
+        narrow = table.to_metadata(sa.MetaData())
+        narrow.dialect_options["sqlite"]["with_rowid"] = False
+        narrow.create(connection)
+        connection.exec_driver_sql(f"INSERT INTO {table.name} SELECT * FROM {table.name}_5 ORDER BY 1, 2")
+        connection.exec_driver_sql(f"DROP TABLE {table.name}_5")
+
+
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (
     _first.create_all,
     _create_audit_log,
     _third.create_all,
     _fourth.create_all,
     _drop_digests,
+    _drop_row_numbers,
 )
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
