@@ -35,7 +35,7 @@ values = st.recursive(
             f'{{"a":{{"b":["{MAIL}",{{"c":"[EMAIL_ADDRESS_2]"}}]}}}}',
         ),
         ('{"a@example.com":{"ok":1}}', f'{{"{MAIL}":{{"ok":1}}}}'),
-        ('{"phone":4155550132,"stars":5}', '{"phone":"[PHONE_NUMBER_1]","stars":5}'),
+        ('{"phone":4155550132,"stars":5}', '{"phone":"[PHONE_NUMBER_1]"\t,"stars":5}'),
         ('"a@example.com"', f'"{MAIL}"'),
         ('{"x":NaN,"y":"a@example.com"}', f'{{"x":NaN,"y":"{MAIL}"}}'),
         ('{"a":"x","a":"a@example.com"}', f'{{"a":"x","a":"{MAIL}"}}'),

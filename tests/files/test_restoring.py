@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from datetime import date, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from docx import Document as Word
-from openpyxl import Workbook
+from openpyxl import Workbook, load_workbook
 
 from allonym.errors import UsageError
 from allonym.files import anonymize_path, read_documents
@@ -110,6 +111,29 @@ def test_a_rewritten_table_comes_back_where_it_can(tmp_path: Path) -> None:
         report = restore_files(list_files_to_restore(safe, back)[0], vault=vault)
     assert back.read_bytes() == b"name,note\nAda Brook,has they say left Leeds\n<PERSON 9>,x\n"
     assert report.unknown == 1
+
+
+@pytest.mark.parametrize("preset", ["reversible", "pseudonyms"])
+def test_numbers_and_dates_come_back_as_numbers_and_dates(tmp_path: Path, preset: str) -> None:
+    """A text that looks like a number stays a text."""
+    folder, safe, back = (tmp_path / name for name in ("in", "safe", "back"))
+    folder.mkdir()
+    (folder / "a.json").write_text('[{"account": 12345678, "phone": "12345678", "name": "Ada Brook", "x": 1.50}]\n')
+    book = Workbook()
+    book.active.append(("name", "born", "seen", "account", "code"))
+    for day in range(1, 9):
+        moment = datetime(2021, day, 3, 10, 30, 15)
+        book.active.append(("Ada Brook", date(1980, 2, day), moment, 12345670 + day, f"1234567{day}"))
+    book.save(folder / "a.xlsx")
+    policy = make_policy(preset).with_(
+        columns={"account": "ACCOUNT_NUMBER", "code": "GENERIC_ID", "phone": "GENERIC_ID"}
+    )
+    with Vault.create(tmp_path / "v.vault", SECRET) as vault:
+        anonymize_path(folder, safe, policy, vault=vault)
+        restore_files(list_files_to_restore(safe, back)[0], vault=vault)
+    assert (back / "a.json").read_bytes() == (folder / "a.json").read_bytes() != (safe / "a.json").read_bytes()
+    rows, safe_rows, new_rows = (list(load_workbook(f / "a.xlsx").active.values) for f in (folder, safe, back))
+    assert new_rows == rows and not {12345671, date(1980, 2, 1)} & {value for row in safe_rows for value in row}
 
 
 def test_pictures_and_unknown_files_are_skipped(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """JSON Lines and JSON: each record is a document made of its strings; a list of turns makes it a conversation.
 
-Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes. The records of
+Only changed strings are rewritten. Key order, number literals, escapes and whitespace keep their bytes. A number that
+is covered becomes a string with a tab behind it, by which restoring knows that it writes a number again. The records of
 a JSON list are the rows of a table: their fields are looked at first, see :mod:`allonym.files.columns`, and a value has
 the same replacement in all of them. A key that is a person's name is covered as one; other
 unusual keys, given names among them, are searched by rules and for what was found elsewhere.
@@ -94,9 +95,17 @@ def make_record_draft(
         places = dict(zip(order, document.parts, strict=True))
         spoken = (Turn(*places[words], None if speaker is None else places[speaker]) for speaker, words in turns)
         document = replace(document, turns=tuple(spoken))
-    quote = partial(jsontext.quote_json_string, ascii_only=text.isascii() and "\\u" in text)
-    segments = [Segment(chosen[i].start, chosen[i].end, chosen[i].text, quote) for i in order]
+    segments = [_make_segment(chosen[i], ascii_only=text.isascii() and "\\u" in text) for i in order]
     return Draft(document, lambda parts: to_bytes(splice_segments(text, segments, parts)), line)
+
+
+def _make_segment(token: Token, *, ascii_only: bool) -> Segment:
+    quote = jsontext.quote_json_string
+    if token.was_number:
+        quote = jsontext.write_former_number
+    elif token.kind == "number":
+        quote = jsontext.quote_number
+    return Segment(token.start, token.end, token.text, partial(quote, ascii_only=ascii_only))
 
 
 def _find_role(token: Token, columns: Columns, job: Job) -> str:

@@ -11,6 +11,9 @@ from typing import Literal
 _TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\],]|[-\d][\w.+-]*')
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _FIRST_SIGN = re.compile(r"[^\s,]")
+NUMBER_MARK = "\t"
+_MARKED = re.compile(rf"{NUMBER_MARK}[,}}\]]")
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _LONG_NUMBER = re.compile(r"-?\d{7,}")
 
 Kind = Literal["value", "key", "number"]
@@ -21,12 +24,13 @@ class Token:
     """A string, key or number of a JSON text.
 
     Attributes:
-        start, end: half-open characters of the JSON text, quotes included.
+        start, end: half-open characters of the JSON text, with quotes and the mark of a number.
         text: its value.
         path: the keys above it and, for values, its own; lists are transparent.
         object: number of its innermost object, from 1; 0: none.
         listed: whether that object is an item of a list.
         kind: string value, object key, or number.
+        was_number: whether it stands for a number that was covered, see :func:`quote_number`.
     """
 
     start: int
@@ -36,6 +40,7 @@ class Token:
     object: int
     listed: bool
     kind: Kind
+    was_number: bool = False
 
 
 def describe_json_error(error: Exception) -> str:
@@ -75,7 +80,9 @@ def find_json_tokens(text: str, *, every_number: bool = False) -> Iterator[Token
                 at_key = False
                 yield Token(start, end, value, tuple(path), number, listed, "key")
             else:
-                yield Token(start, end, value, tuple(path), number if top == "{" else 0, listed, "value")
+                was_number = _MARKED.match(text, end) is not None
+                end += was_number and len(NUMBER_MARK)
+                yield Token(start, end, value, tuple(path), number if top == "{" else 0, listed, "value", was_number)
         elif c == ",":
             at_key = top == "{"
         elif c == "{":
@@ -106,6 +113,16 @@ def quote_json_string(text: str, ascii_only: bool) -> str:
     """Return a JSON string literal. Lone surrogates are always written as escapes."""
     out = json.dumps(text, ensure_ascii=ascii_only)
     return out if ascii_only else _SURROGATE.sub(lambda m: f"\\u{ord(m.group()):04x}", out)
+
+
+def quote_number(text: str, ascii_only: bool) -> str:
+    """Return what stands for a number: a string literal and a tab, which no program writes, for restoring to see."""
+    return quote_json_string(text, ascii_only) + NUMBER_MARK
+
+
+def write_former_number(text: str, ascii_only: bool) -> str:
+    """Return a number as it is, and any other text as :func:`quote_number` does."""
+    return text if _NUMBER.fullmatch(text) else quote_number(text, ascii_only)
 
 
 def find_list_item_offsets(text: str) -> Iterator[tuple[int, int]]:

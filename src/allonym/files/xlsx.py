@@ -1,12 +1,13 @@
 """XLSX: all texts of a workbook form one document; formulas, formats and layout are kept.
 
-Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered becomes
-a text cell. In formulas only the texts in quotation marks are searched: several words as prose, the rest by rules and
-for what was found elsewhere. Lists to choose from are looked at as columns are. A sheet or a defined name that
-identifies is renamed, with all references. Comments, charts and drawings are anonymised. Pictures become grey unless
-the policy keeps them. Pivot tables (their cells stay), links to other files (the results of their formulas stay),
-embedded objects other than DOCX, XLSX and PPTX, form controls, data connections, slicers, histories of changes, macros
-and parts of an unknown kind are removed, and counted in the report.
+Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered
+becomes a text cell of one run, in which restoring puts a number again. In formulas only the texts in quotation marks
+are searched: several words as prose, the rest by rules and for what was found elsewhere. Lists to choose from are
+looked at as columns are. A sheet or a defined name that identifies is renamed, with all references. Comments, charts
+and drawings are anonymised. Pictures become grey unless the policy keeps them. Pivot tables (their cells stay), links
+to other files (the results of their formulas stay), embedded objects other than DOCX, XLSX and PPTX, form controls,
+data connections, slicers, histories of changes, macros and parts of an unknown kind are removed, and counted in the
+report.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, BinaryIO
 
@@ -27,7 +29,6 @@ from allonym.files.record import Format, Job, read_within_limit
 from allonym.files.sheets import (
     FORMULAS,
     CellPlace,
-    ShowDate,
     choose_shared_place,
     find_item_roles,
     find_literal_roles,
@@ -67,6 +68,7 @@ _ALLOWED_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
 _LINK = re.compile(r"\[\d+\][^\[\]\"]*!")
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
 _ATTRIBUTES = {
@@ -97,24 +99,45 @@ def _make_gap(place: CellPlace, text: str) -> str:
     return "\n" + format_lead_in(place.name, text)
 
 
-def _make_date_finder(package: Package) -> ShowDate:
-    """Return a function from a cell and its number to the date that the cell shows, or None."""
-    old = package.read_tree(package.find_main_part()).find("{*}workbookPr")
-    epoch = datetime.datetime(1899, 12, 30)
-    if old is not None and old.get("date1904") in ("1", "true"):
-        epoch = datetime.datetime(1904, 1, 1)
-    styles = _find_date_styles(package)
+@dataclass(frozen=True, slots=True)
+class _Dates:
+    """How a workbook shows dates.
 
-    def find_date(cell: Any, number: str) -> str | None:
-        if int(cell.get("s", 0)) not in styles:
+    Attributes:
+        epoch: the day whose number is 0.
+        styles: the cell styles that show a number as a date.
+    """
+
+    epoch: datetime.datetime
+    styles: frozenset[int]
+
+    @classmethod
+    def of(cls, package: Package) -> _Dates:
+        """Read the workbook's settings and styles."""
+        old = package.read_tree(package.find_main_part()).find("{*}workbookPr")
+        is_old = old is not None and old.get("date1904") in ("1", "true")
+        epoch = datetime.datetime(1904, 1, 1) if is_old else datetime.datetime(1899, 12, 30)
+        return cls(epoch, _find_date_styles(package))
+
+    def find_date(self, cell: Any, number: str) -> str | None:
+        """Return the date that a cell shows for its number, in the form of ISO 8601; None: it shows none."""
+        if int(cell.get("s", 0)) not in self.styles:
             return None
         try:
-            moment = epoch + datetime.timedelta(days=float(number))
+            moment = self.epoch + datetime.timedelta(days=float(number))
         except (ValueError, OverflowError):
             return None
         return moment.date().isoformat() if float(number).is_integer() else moment.isoformat(" ", "seconds")
 
-    return find_date
+    def find_number(self, cell: Any, text: str) -> str | None:
+        """Return the number of a cell that shows a text; None where no number does."""
+        if int(cell.get("s", 0)) not in self.styles:
+            return text if _PLAIN_NUMBER.fullmatch(text) else None
+        try:
+            days = (datetime.datetime.fromisoformat(text) - self.epoch) / datetime.timedelta(days=1)
+        except (ValueError, TypeError):
+            return None
+        return f"{days:.16g}"
 
 
 def _find_date_styles(package: Package) -> frozenset[int]:
@@ -132,8 +155,10 @@ def _find_date_styles(package: Package) -> frozenset[int]:
     return frozenset(i for i, xf in cell_formats if int(xf.get("numFmtId", 0)) in dates)
 
 
-def _make_number_slot(part: Part, cell: Any, text: str, place: CellPlace) -> TextSlot:
-    """Return the slot of a number. An edit makes its cell a text cell.
+def _make_number_slot(
+    part: Part, cell: Any, text: str, place: CellPlace, find_number: Callable[[str], str | None] | None = None
+) -> TextSlot:
+    """Return the slot of a number. An edit makes its cell a text cell, unless ``find_number`` knows a number for it.
 
     The result of a formula is removed instead; the program that opens the file computes it again.
     """
@@ -144,12 +169,24 @@ def _make_number_slot(part: Part, cell: Any, text: str, place: CellPlace) -> Tex
         for child in list(cell):
             if get_local_name(child) in ("v", "is"):
                 cell.remove(child)
-        if cell.find("{*}f") is None:
-            space = cell.tag[: cell.tag.index("}") + 1]
-            cell.set("t", "inlineStr")
-            etree.SubElement(etree.SubElement(cell, f"{space}is"), f"{space}t").text = new
+        if cell.find("{*}f") is not None:
+            return
+        space = cell.tag[: cell.tag.index("}") + 1]
+        number = find_number(new) if find_number else None
+        if number is not None:
+            cell.attrib.pop("t", None)
+            etree.SubElement(cell, f"{space}v").text = number
+            return
+        cell.set("t", "inlineStr")
+        run = etree.SubElement(etree.SubElement(cell, f"{space}is"), f"{space}r")
+        etree.SubElement(run, f"{space}t").text = new
 
     return part.make_slot(text, put_number, _make_gap(place, text), place.role)
+
+
+def _stands_for_number(inline: Any) -> bool:
+    """Tell whether a text is one run without properties, as it stands for a number that was covered."""
+    return [get_local_name(element) for element in inline.iter()] == ["is", "r", "t"]
 
 
 def _list_header_or_footer_slots(part: Part, element: Any) -> Iterator[TextSlot]:
@@ -169,7 +206,7 @@ def _list_header_or_footer_slots(part: Part, element: Any) -> Iterator[TextSlot]
             gap = "\n"
 
 
-def _clean_and_list_sheet(part: Part, places: Mapping[Any, CellPlace], find_date: ShowDate) -> Iterator[TextSlot]:
+def _clean_and_list_sheet(part: Part, places: Mapping[Any, CellPlace], dates: _Dates) -> Iterator[TextSlot]:
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
         if local == "pageSetup":
@@ -178,7 +215,7 @@ def _clean_and_list_sheet(part: Part, places: Mapping[Any, CellPlace], find_date
                 del element.attrib[attribute]
                 part.mark_changed()
         elif local == "c":
-            yield from _list_cell_slots(part, element, places.get(element, _NOWHERE), find_date)
+            yield from _list_cell_slots(part, element, places.get(element, _NOWHERE), dates)
         elif element.text and local in _TEXTS:
             yield from _list_header_or_footer_slots(part, element)
         elif element.text and local in FORMULAS:
@@ -201,17 +238,19 @@ def _list_literal_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     return list_literal_slots(part, source, literals, partial(setattr, element, "text"))
 
 
-def _list_cell_slots(part: Part, cell: Any, place: CellPlace, find_date: ShowDate) -> Iterator[TextSlot]:
+def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> Iterator[TextSlot]:
     kind = cell.get("t", "n")
     inline, value = cell.find("{*}is"), cell.find("{*}v")
-    if inline is not None:
+    if inline is not None and _stands_for_number(inline):
+        yield _make_number_slot(part, cell, "".join(inline.itertext()), place, partial(dates.find_number, cell))
+    elif inline is not None:
         yield from _list_rich_text_slots(part, inline, place)
     if value is None or not value.text:
         return
     if kind in ("str", "d"):
         yield part.make_text_slot(value, _make_gap(place, value.text), place.role)
     elif kind == "n":
-        text = find_date(cell, value.text)
+        text = dates.find_date(cell, value.text)
         number = _NUMBER.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
@@ -275,13 +314,13 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         _remove_formulas_of_links(package, tasks)
     shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = _read_shared_texts(package)
-    find_date = _make_date_finder(package)
+    dates = _Dates.of(package)
     places: dict[Any, CellPlace] = {}
     used_in: dict[int, list[CellPlace]] = {}
     identifiers: dict[str, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            sheet = read_sheet(Part(package, name), texts, find_date, package.policy)
+            sheet = read_sheet(Part(package, name), texts, dates.find_date, package.policy)
             identifiers |= sheet.identifiers
             for cell, place in sheet.places.items():
                 places[cell] = place
@@ -293,8 +332,8 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         if place.role == KEPT and value in identifiers and cell.find("{*}f") is not None:
             places[cell] = CellPlace("", identifiers[value])
     readers: dict[str, Callable[[Part], Iterable[TextSlot]]] = {
-        "sheet": partial(_clean_and_list_sheet, places=places, find_date=find_date),
-        "chartsheet": partial(_clean_and_list_sheet, places={}, find_date=find_date),
+        "sheet": partial(_clean_and_list_sheet, places=places, dates=dates),
+        "chartsheet": partial(_clean_and_list_sheet, places={}, dates=dates),
         "comments": _clean_and_list_comments,
         "workbook": _clean_and_list_workbook,
         "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _list_attribute_slots(part, e)),
@@ -325,7 +364,7 @@ def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
     """Return the columns of all sheets; a name that several sheets have is told once."""
     package = Package.open(read_within_limit(stream))
     texts = _read_shared_texts(package)
-    find_date = _make_date_finder(package)
+    find_date = _Dates.of(package).find_date
     listed: dict[str, Column] = {}
     for name in sorted(package.list_parts(), key=lambda n: [int(d) for d in re.findall(r"\d+", n)]):
         if _ALLOWED_SHEET.fullmatch(name):
