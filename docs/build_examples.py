@@ -1,4 +1,4 @@
-"""Write docs/examples.md: thirty texts before, after, rewritten, and restored.
+"""Write docs/examples.md: thirty texts before, after, rewritten, and restored, and thirty before and after.
 
     python docs/build_examples.py            # write it
     python docs/build_examples.py --check    # fail where it is out of date
@@ -112,11 +112,11 @@ def page() -> str:
     """Return the page as Markdown."""
     rows = tomllib.loads((HERE / "examples" / "texts.toml").read_text(encoding="utf-8"))["text"]
     out = [
-        "# Thirty examples",
+        "# Sixty examples",
         "",
         "`python docs/build_examples.py` makes this page from invented texts, with the presets of allonym.",
         "*After* is the output of `allonym anonymize`. *Rewritten* is that output after somebody changed it.",
-        "*Restored* is the output of `allonym restore` with the plan.",
+        "*Restored* is the output of `allonym restore` with the plan. The last thirty are shown before and after only.",
     ]
     for number, row in enumerate(rows, 1):
         policy = Policy.load(row["policy"])
@@ -125,15 +125,16 @@ def page() -> str:
             rules = tuple(name for name in policy.detectors if name != "tagger")
             policy = policy.with_(language=row["language"], detectors=rules, dictionary=lists)
         made = anonymize(row["text"], policy, key=KEY)
-        rewritten = REWRITERS[row["rewrite"]](pieces(row["text"], made))
-        back = restore(rewritten, plan=made.plan)
-        out += ["", f"## {number}. {row['title']}", "", f"Policy `{row['policy']}`, rewritten: {row['rewrite']}."]
-        for name, text in (
-            ("Before", row["text"]),
-            ("After", made.text),
-            ("Rewritten", rewritten),
-            (f"Restored ({back.restored} restored, {back.unknown} unknown)", back.text),
-        ):
+        shown = [("Before", row["text"]), ("After", made.text)]
+        how = ""
+        if "rewrite" in row:
+            how = f", rewritten: {row['rewrite']}"
+            rewritten = REWRITERS[row["rewrite"]](pieces(row["text"], made))
+            back = restore(rewritten, plan=made.plan)
+            counts = f"{back.restored} restored, {back.unknown} unknown"
+            shown += [("Rewritten", rewritten), (f"Restored ({counts})", back.text)]
+        out += ["", f"## {number}. {row['title']}", "", f"Policy `{row['policy']}`{how}."]
+        for name, text in shown:
             out += ["", f"{name}:", "", "```text", text, "```"]
     return "\n".join(out) + "\n"
 

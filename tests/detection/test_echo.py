@@ -75,8 +75,10 @@ def test_initials_of_people_who_are_named(text, names, expected):
 
 
 def test_a_capital_within_a_sentence_makes_a_name():
-    text = "Will they? Ask Will first, and Will will mark it. Mark it. I hope Hope comes."
-    assert [text[s.start : s.end] for s in find_capitalised_names(text, [])] == ["Will", "Will", "Hope"]
+    text = (
+        "Will they? Ask Will first, and Will will mark it. Mark it. I hope Hope comes.\nWill and I left. Hope and pray."
+    )
+    assert [text[s.start : s.end] for s in find_capitalised_names(text, [])] == ["Will", "Will", "Hope", "Will"]
 
 
 def test_care_shows_in_how_sentences_begin():

@@ -51,6 +51,8 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("he met bin Rashid", ("bin Rashid", "PERSON", 0.9), "bin Rashid"),
         ("the Tolliver Hall, room 2.14", ("Tolliver Hall, room 2.14", "FACILITY", 0.8), "Tolliver Hall"),
         ("We met PC 4471 Goodall.", ("PC 4471 Goodall", "PERSON", 0.8), "Goodall"),
+        ("3. Pumps. Cllr Tolliver spoke", ("3. Pumps. Cllr Tolliver", "PERSON", 0.9), "Pumps. Cllr Tolliver"),
+        ("Total incl. Vane", (". Vane", "ORGANIZATION", 0.9), "Vane"),
         ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
     ],
 )
@@ -58,10 +60,26 @@ def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
     assert [surface for surface, _ in weigh(text, mark)] == [wanted]
 
 
+def test_given_names_of_a_list_are_two_people():
+    mark = ("Benedikt, Siobhan", "PERSON", 0.7)
+    people = [("Benedikt", "PERSON"), ("Siobhan", "PERSON")]
+    assert weigh("Present: Farah, Benedikt, Siobhan", ("Farah", "PERSON", 0.9), mark)[1:] == people
+    assert weigh("Present: Farah, Tolliver, Siobhan", ("Tolliver, Siobhan", "PERSON", 0.7)) == [
+        ("Tolliver, Siobhan", "PERSON")
+    ]
+    assert weigh("Signed: Benedikt, Siobhan.", mark) == [("Benedikt, Siobhan", "PERSON")]
+
+
 @check_each_row(
     "text, mark, is_kept",
     [
         ("See section 6 of it", ("section 6", "LAW", 0.7), False),
+        ("3 x oak board, 2.4 m", ("3 x oak board", "STREET_ADDRESS", 0.3), False),
+        ("PC 2217 Goodall took it", ("PC", "PRODUCT", 0.7), False),
+        ("My PC 2217 fails", ("PC", "PRODUCT", 0.7), True),
+        ("Total incl. VAT 12", ("VAT", "ORGANIZATION", 0.2), False),
+        ("She wrote about rivers", ("rivers", "WORK_OF_ART", 0.4), False),
+        ("she wrote about rivers", ("rivers", "PERSON", 0.4), True),
         ("Under section 6 of the Ferry Act", ("section 6 of the Ferry Act", "LAW", 0.7), True),
         ("Ask Customer Relations first", ("Customer Relations", "ORGANIZATION", 0.8), False),
         ("Ask Customer Wizards first", ("Customer Wizards", "ORGANIZATION", 0.8), True),

@@ -46,6 +46,16 @@ CASES = [
     ("SELECT a FROM b WHERE name = '«Ada»';", "O'Dea", "SELECT a FROM b WHERE name = 'O''Dea';"),
     ("def f(x):\n    return g(x, '«Ada»')\n", "O'Dea", "def f(x):\n    return g(x, 'O’Dea')\n"),
     ("def f(x):\n    return g(x, to=«4158832947»)\n", "[P]", 'def f(x):\n    return g(x, to="[P]")\n'),
+    (
+        "def send(user: User, *, days: int = 3) -> None:\n    # Ask «Ada Brook»: she knows.\n    post(user, days)\n",
+        "[P]",
+        "def send(user: User, *, days: int = 3) -> None:\n    # Ask [P]: she knows.\n    post(user, days)\n",
+    ),
+    (
+        "2023-04-11T08:16:03Z INFO web: ready\n2023-04-11T08:16:03Z ERROR mail: no answer from «Ada»: timeout\n",
+        "[P]",
+        "2023-04-11T08:16:03Z INFO web: ready\n2023-04-11T08:16:03Z ERROR mail: no answer from [P]: timeout\n",
+    ),
     ("def f(x):  # call «4158832947»\n    return g(x)\n", "[P]", "def f(x):  # call [P]\n    return g(x)\n"),
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "[P]", "PHONE=[P]\nexport KEY_ID=a\n"),
     ("PHONE=«4158832947»\nexport KEY_ID=a\n", "<P 1>", 'PHONE="<P 1>"\nexport KEY_ID=a\n'),

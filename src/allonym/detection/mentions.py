@@ -42,7 +42,7 @@ _CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
 _INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
-_WITHIN_SENTENCE = re.compile(r"(?<=[a-z,] )([A-Z][a-z]+)(?= [a-z])")
+_AS_NAME = re.compile(r"(?<=[a-z,] )([A-Z][a-z]+)(?= [a-z])|\b([A-Z][a-z]+)(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
 _LEFT = re.compile(r"(?:(?:[^\W\d_][\w'’\-]*|[^\W\d_]\.) ){1,3}\Z")
 _RIGHT = re.compile(r" ([^\W\d_][\w'’\-]+)")
@@ -139,14 +139,14 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
 
 
 def find_capitalised_names(text: str, spans: Sequence[Span]) -> list[Span]:
-    """Find given names that are ordinary words too, by their capital within a sentence: "and Will will mark it"."""
+    """Find given names that are ordinary words too: by a capital within a sentence, or beside "and I"."""
     if not any(name in text for name in _CAPITALISED):
         return []
     reach = Reach((s.start, s.end) for s in spans)
     return [
-        Span(*name.span(1), "PERSON", ECHO_SCORE, "echo:capital")
-        for name in _WITHIN_SENTENCE.finditer(text)
-        if name[1].lower() in _NAMES_TOO and not reach.touches(*name.span(1))
+        Span(*name.span(), "PERSON", ECHO_SCORE, "echo:capital")
+        for name in _AS_NAME.finditer(text)
+        if name[0].lower() in _NAMES_TOO and not reach.touches(*name.span())
     ]
 
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES
-from allonym.detection.listed_names import has_listed_name, is_typical_name
+from allonym.detection.listed_names import has_listed_name, is_given_name, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
@@ -30,6 +30,7 @@ from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
 _SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
+_THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _FAINT, _LIKELY, _SURE, _CERTAIN = 0.1, 0.3, 0.65, 0.9
 """Chances below which a word is no name: anywhere; where its capital says nothing; where it is an ordinary word; at the
 start of a sentence. Of 1,100 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where
@@ -39,6 +40,7 @@ _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
 _PART = 0.5  # weight of a name of several words for the label of each of them
 _LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
+_NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
@@ -91,6 +93,7 @@ _AND = re.compile(r"(?:,|,? (?:and|or)) (?:an? )?")
 _INTERJECTIONS = read_word_list("interjections")
 _UNITS = read_word_list("unit_words")
 _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?[\d+]")
+_QUANTITY = re.compile(r"\d+ ?[x×] ")
 _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
@@ -101,6 +104,7 @@ _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
 _COMMON = read_word_list("callings") | read_word_list("roles")
 _CHAT = read_word_list("chat_words")
+_ACRONYMS = read_word_list("acronyms")
 _OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
 """Labels of which small words may be the beginning."""
@@ -123,6 +127,7 @@ _RECURRING = re.compile(
     r"|bonus|meal|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
 )
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
+_PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 _DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
 _AROUND = 30  # characters on both sides of a day or feast that may say that it recurs
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -145,7 +150,9 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= _SURE}
     weighed: list[Span] = []
     selected: list[Span] = []
-    for span in findings:
+    for span in _split_listed_people(text, findings):
+        if _is_rank(text, span):
+            continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         if not _rests_on_chance(span) or (is_beside and not _DEGREE.match(text, span.start, span.end)):
             selected.append(span)
@@ -176,6 +183,28 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
     return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if _rests_on_chance(s) else s for s in findings]
 
 
+def _split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
+    """Yield the findings, with two given names of a list as two people: "Farah, Benedikt, Siobhan"."""
+    for span in findings:
+        pair = _PAIR.fullmatch(text, span.start, span.end) if span.label == "PERSON" else None
+        if (
+            pair
+            and (text.endswith(", ", 0, span.start) or text.startswith(", ", span.end))
+            and is_given_name(pair[1])
+            and is_given_name(pair[2])
+        ):
+            yield replace(span, end=pair.end(1))
+            yield replace(span, start=pair.start(2))
+        else:
+            yield span
+
+
+def _is_rank(text: str, span: Span) -> bool:
+    """Whether a finding is a rank before an officer's number or name: "PC" in "PC 2217 Lacey"."""
+    officer = _OFFICER.match(text, span.start) if _rests_on_chance(span) else None
+    return officer is not None and span.end <= officer.end()
+
+
 def _recurs(text: str, span: Span) -> bool:
     """Whether a date is a day or feast that comes again and again."""
     if not _DAY_OR_FEAST.search(text, span.start, span.end):
@@ -197,6 +226,11 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
     start, end = span.start, span.end
     if span.label in NAME_LABELS and _SHOP.match(text, end):
         end += 2
+    if span.label != "DATE":
+        while start < end and text[start] in ".,;:) ":
+            start += 1
+        if text[start - 1 : start] in ("", "\n") and (numbered := _NUMBERED.match(text, start, end)):
+            start = numbered.end()
     for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
         if match := lead.match(text, start, end):
             start = match.end()
@@ -261,6 +295,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
     words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
+        return True
+    if span.label == "STREET_ADDRESS" and _QUANTITY.match(text, start, end):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True
@@ -357,7 +393,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
     meant = _find_attributed_occupations(text, findings)
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:
-        mentions[text[span.start : span.end].casefold(), _is_common_calling(text, span, is_careful)].append(span)
+        mentions[text[span.start : span.end].casefold(), _is_common_calling(text, span)].append(span)
     dropped: set[Span] = set()
     for (surface, is_common_calling), spans in mentions.items():
         words = find_words(surface)
@@ -391,7 +427,15 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_heading = (
             is_shouted and chance < _SURE and all(word in _UNITS or word in read_ordinary_words() for word in words)
         )
-        if is_faint or (is_careful and (is_guess or is_heading or is_term or (is_abbreviation and chance < _LIKELY))):
+        is_plain = (
+            is_small
+            and chance < _SURE
+            and all(s.label in _THINGS for s in spans)
+            and all(word in read_dictionary() or word.removesuffix("s") in read_dictionary() for word in words)
+        )
+        if is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
+            dropped.update(spans)
+        if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
             dropped.update(spans)
         if is_ordinary and not _DIGITS.issuperset(words) and chance < (_CERTAIN if opens else _LIKELY):
             dropped.update(spans)
@@ -422,7 +466,7 @@ def _find_attributed_occupations(text: str, findings: Sequence[Span]) -> set[Spa
     return out
 
 
-def _is_common_calling(text: str, span: Span, is_careful: bool) -> bool:
+def _is_common_calling(text: str, span: Span) -> bool:
     """Whether a finding is an occupation as anybody may have it, or the heading "REFEREES"."""
     if span.label != "OCCUPATION":
         return False
@@ -430,5 +474,5 @@ def _is_common_calling(text: str, span: Span, is_careful: bool) -> bool:
     word = surface.lower().removesuffix("'s").removesuffix("’s")
     forms = {word, word.removesuffix("s")}
     is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
-    is_known = not forms.isdisjoint(_COMMON) or (is_careful and not forms.isdisjoint(read_ordinary_words()))
+    is_known = not forms.isdisjoint(_COMMON | read_ordinary_words())
     return is_known or (is_alone and surface.isupper())

@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from allonym.document import Document, Entity, Span
+from allonym.errors import DataError
 from allonym.labels import TAXONOMY, Taxonomy
 from allonym.link.name_columns import find_row_names
 from allonym.link.people import Group, describe_ambiguity, link_people
@@ -66,6 +67,9 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         document: the text, with its turns if it is a conversation.
         spans: disjoint mentions in any order.
         taxonomy: tells which labels are of one family.
+
+    Raises:
+        DataError: a mention is in no entity, which would leave it in clear.
 
     Returns:
         Entities that hold each span exactly once. An entity's label is that of a role (``EXECUTIVE``, ``COMPANY``)
@@ -124,6 +128,8 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
             group.spans.sort(key=_start)
     entities = [Entity(g.key, _choose_group_label(g.spans), tuple(g.spans)) for g in linked]
     entities.sort(key=lambda entity: entity.spans[0].start)
+    if sum(len(entity.spans) for entity in entities) != len(spans):
+        raise DataError("linking lost a mention, so nothing is written; please report this")
     return Linked(tuple(entities), tuple(notes))
 
 

@@ -323,12 +323,12 @@ class _Roll:
             else:
                 self._assign_plural_name(form, name)
         names = {n for f in families for n in list_singulars(f[0][0])}
-        for form in rest:
-            if form[0][0] in names:
-                self.alone.setdefault(form[0][0], []).append(self.open_group(form, self.people[form]))
+        bearers = [form for form in rest if form[0][0] in names]
+        for form in bearers:
+            self.alone.setdefault(form[0][0], []).append(self.open_group(form, self.people[form]))
         for form in families:
             self._assign_plural_name(form, next(n for n in list_singulars(form[0][0]) if n in singles))
-        return [f for f in rest if f[0][0] not in self.alone]
+        return [form for form in rest if form not in bearers]
 
     def _assign_plural_name(self, form: PersonName, name: str) -> None:
         """Give the mentions of a plural to the only bearer of the name, or to a family of that name."""

@@ -76,6 +76,7 @@ _YAML_BLOCK = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?\Z")
 _YAML_FLOW = re.compile(
     r"""(?<=\s)\#[^\n]*|[\[\]{},]|:(?=[\s,\]}])|"(?:\\.|[^"\\])*(?:"|\Z)|'[^']*(?:'|\Z)|[^\s\[\]{},"':](?:[^\[\]{},:\s]|\s(?!\#)|:(?=[^\s,\]}]))*"""
 )
+_KEY_IN_SCALAR = re.compile(r":(?=\s)|:\Z")
 _INDICATORS = "[]{}&*!|>'\"%@`#,"
 
 
@@ -358,7 +359,11 @@ def _read_yaml(text: str, start: int, end: int) -> Iterator[tuple[str, int, int]
             yield "other", a, b
             return
         else:
-            yield "plain", a, _find_plain_end(text, b, stop, end, parent)
+            b = _find_plain_end(text, b, stop, end, parent)
+            if _KEY_IN_SCALAR.search(text, a, b):
+                yield "other", a, b
+                return
+            yield "plain", a, b
         position = stop + 1
 
 
