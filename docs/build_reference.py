@@ -516,12 +516,26 @@ def server() -> str:
         table(["setting", "default", "meaning"], rows),
         "\n## Roles\n\nAn API key has all or some of the permissions of its owner.\n\n",
         table(["role", "permissions"], [[code(role), ", ".join(map(code, may))] for role, may in ROLES.items()]),
-        "\n## Routes\n\n`/v1/openapi.json` describes requests and responses. A route with a dash needs no account.\n",
+        "\n## Scopes\n\nWhoever first writes into a scope of the vault owns it. Nobody else may use it without a grant "
+        "of the owner or an admin.\n\n",
+        table(
+            ["who", "writes into a scope", "restores from it", "lets users in"],
+            [
+                ["its owner", "yes", "with the permission `restore`", "yes, in a session"],
+                ["a user with a grant", "yes", "with the permission `restore`", "–"],
+                ["an admin", "with a grant", "with a grant", "yes, also themselves"],
+                ["anybody else", "–", "–", "–"],
+            ],
+        ),
+        "\nA scope that was in the vault before, or whose owner was removed, belongs to nobody until an admin grants "
+        "it.\n",
+        "\n## Routes\n\n`/v1/openapi.json` describes requests and responses. A route with a dash needs no account. The "
+        "last columns say which roles may use a route.\n",
     ]
     for name in ROUTES:
         module = import_module(f"allonym.server.routes.{name}")
         about = inline((inspect.getdoc(module) or "").partition("\n")[0])
-        head = ["route", "needs", "what it does"]
+        head = ["route", "needs", "what it does", *ROLES]
         out.append(f"\n{about}\n\n{table(head, [route_row(one) for one in module.router.routes])}")
     return "".join(out)
 
@@ -540,7 +554,9 @@ def route_row(route: Any) -> list[str]:
     special = {"/metrics": "`metrics`", "/v1/stream": "`detect`; transcripts: `anonymize`"}
     need = special.get(route.path) or ", ".join(map(code, needed)) or ("an account" if known else "–")
     says = getattr(route, "summary", None) or "Detect while a user types, anonymise while people speak"
-    return [code(f"{methods} {route.path}"), need, inline(says)]
+    permissions = set(re.findall("`([a-z]+)`", need))
+    roles = ["yes" if permissions <= set(may) else "–" for may in ROLES.values()]
+    return [code(f"{methods} {route.path}"), need, inline(says), *roles]
 
 
 PAGES = {

@@ -98,7 +98,7 @@ def test_a_key_does_not_do_what_it_was_not_given(site, table, permission):
 def test_a_key_has_no_more_than_its_owner(site, admin):
     token = site.key("reviewer", "restore", "detect")
     program = site.client(Authorization=f"Bearer {token}")
-    assert program.post("/v1/restore", json={"text": "x", "scope": "none"}).status_code == 422  # no such scope
+    assert program.post("/v1/restore", json={"text": "x", "scope": "none"}).status_code == 404  # no such scope
     assert admin.patch("/v1/users/reviewer", json={"role": "annotator"}).status_code == 200
     try:
         response = program.post("/v1/restore", json={"text": "x", "scope": "none"})

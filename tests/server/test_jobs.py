@@ -87,6 +87,8 @@ def test_inputs_go_when_a_job_has_ended_and_nobody_else_may_read_the_rest(site, 
 def test_what_the_vault_kept_comes_back(reviewer, annotator, kept, site):
     text, job = kept
     safe = made(annotator, job, "letter-safe.txt").content
+    grant = {"scope": "letters", "user": "reviewer"}
+    assert annotator.post("/v1/scopes/grants", json=grant).status_code == 204
     done = ended(
         reviewer, send(reviewer, "restore", ("a.txt", safe), ("b.md", b"none\n"), options={"scope": "letters"})
     )

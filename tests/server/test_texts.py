@@ -81,7 +81,7 @@ def test_a_scope_keeps_what_stands_for_what(reviewer, site):
     assert back["text"] == "A note: ADA BROOK has called."
     assert back["found"][0]["rule"] != "exact"
     assert ("restore", "reviewer") in [(e.action, e.actor) for e in site.services.vault.audit()]
-    assert refused(reviewer, "restore", 422, "RestoreError", text=name, scope="nosuch")
+    assert refused(reviewer, "restore", 404, "NotFound", text=name, scope="nosuch")
 
 
 def test_a_dry_run_leaves_the_vault_as_it_is(reviewer, site):

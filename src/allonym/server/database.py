@@ -1,5 +1,5 @@
 """The server's tables, in SQLite or another database: users, sessions, keys, links, policies, the audit log, and the
-tables of jobs and reviews.
+tables of jobs, reviews and scopes.
 
 Whatever lets somebody in (passwords, session and key tokens, links) is stored as a digest; texts are sealed.
 Times are seconds since 1970.
@@ -118,7 +118,20 @@ jobs = define_table(
     reuse_ids=False,
 )
 
-STEPS = tuple(tables.create_all for tables in (account_tables, review_tables, job_tables))
+# Schema 4: who may use which scope of the vault. Names of scopes are sealed; owner 0 is nobody.
+
+scope_tables = sa.MetaData()
+scopes = define_table(
+    "server_scopes",
+    scope_tables,
+    "number: counted integer, digest: unique string32, sealed: bytes, owner: integer, created: time",
+    reuse_ids=False,
+)
+scope_users = define_table(
+    "server_scope_users", scope_tables, "scope: key integer, user: key indexed integer, created: time"
+)
+
+STEPS = tuple(tables.create_all for tables in (account_tables, review_tables, job_tables, scope_tables))
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 

@@ -266,10 +266,14 @@ async def detect_and_count_labels(
     return spans, entities, counts
 
 
-async def anonymize_text(body: wire.Anonymize, services: Services, *, is_dry_run: bool = False) -> wire.Anonymized:
+async def anonymize_text(
+    body: wire.Anonymize, services: Services, caller: Caller, *, is_dry_run: bool = False
+) -> wire.Anonymized:
     """Anonymise the text of a request. ``is_dry_run``: the vault does not change."""
     start = time.perf_counter()
     task = await run_in_threadpool(_make_anonymizing_task, body, services)
+    if body.scope is not None:
+        await run_in_threadpool(services.scopes.check_may_write, caller, body.scope, is_dry_run=is_dry_run)
     if body.scope is None or is_dry_run:
         result, spans = await services.kernel.run(TextTask.anonymize_and_number_entities, task)
     else:
@@ -317,6 +321,8 @@ def restore_text(body: wire.Restore, services: Services, caller: Caller) -> wire
     check_text_length(body.text, services.settings.max_characters)
     check_no_lone_surrogates(body)
     plan = None if body.plan is None else parse_plan(body.plan)
+    if body.scope is not None:
+        services.scopes.check_may_restore(caller, body.scope)
     vault = None if body.scope is None else services.vault
     result = restore(
         body.text,

@@ -19,6 +19,7 @@ from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies, TermLists
 from allonym.server.reviews.queue import ReviewQueue
+from allonym.server.scopes import Scopes
 from allonym.server.settings import Settings
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
@@ -38,6 +39,7 @@ class Services:
         sealing: for texts at rest.
         accounts: users, sessions, keys, the audit log.
         vault: originals and replacements; open.
+        scopes: who may use which scope of the vault.
         policies: presets and stored ones.
         kernel: the processes that detect and anonymise.
         jobs: work in the background.
@@ -53,6 +55,7 @@ class Services:
     sealing: Sealing
     accounts: Accounts
     vault: Vault
+    scopes: Scopes
     policies: Policies
     kernel: Kernel
     jobs: Jobs
@@ -96,16 +99,17 @@ def open_services(settings: Settings) -> Services:
     except BaseException:
         database.close()
         raise
-    metrics = Metrics()
+    metrics, scopes = Metrics(), Scopes(database, sealing, vault)
     return Services(
         settings=settings,
         database=database,
         sealing=sealing,
         accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
         vault=vault,
+        scopes=scopes,
         policies=policies,
         kernel=Kernel(settings.workers, policies.make_policy_json(None)),
-        jobs=Jobs(settings, database, sealing, policies, vault, metrics),
+        jobs=Jobs(settings, database, sealing, policies, vault, scopes, metrics),
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,
         metrics=metrics,

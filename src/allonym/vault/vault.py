@@ -253,6 +253,15 @@ class Vault:
             rows.sort(key=lambda row: (row.created, row.digest))
             return tuple([decrypt_replacement_row(sealer, scope_digest, *row[:3]) for row in rows])
 
+    def has_scope(self, scope: str) -> bool:
+        """Tell whether anything was ever written into a scope.
+
+        Raises:
+            VaultLocked: it was opened without its secret.
+        """
+        with self._open_read_transaction(once=True) as (connection, sealer):
+            return find_scope(connection, sealer, scope) is not None
+
     def has_more_than(self, scope: str, count: int) -> bool:
         """Tell whether a scope has more originals than a number, those that have expired included.
 

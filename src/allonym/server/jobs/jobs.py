@@ -29,6 +29,7 @@ from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
 from allonym.server.problems import make_invalid_request_body
+from allonym.server.scopes import Scopes
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Wire
@@ -63,6 +64,7 @@ class Jobs:
         database, sealing: store the jobs.
         policies: that jobs choose from.
         vault: open.
+        scopes: of the vault that jobs may use.
         metrics: count jobs.
 
     Attributes:
@@ -76,12 +78,13 @@ class Jobs:
         sealing: Sealing,
         policies: Policies,
         vault: Vault,
+        scopes: Scopes,
         metrics: Metrics,
     ) -> None:
         folder = settings.data.absolute() / "jobs"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder.chmod(0o700)
-        self._policies = policies
+        self._policies, self._scopes = policies, scopes
         self._queue = JobQueue(database, sealing, _get_or_create_folder_id(folder))
         self.runner = Runner(folder, self._queue, settings, vault, metrics)
 
@@ -128,6 +131,7 @@ class Jobs:
         options = _parse_job_options(kind, fields.get("options") or "{}")
         policy = self._policies.make_policy_json(options.pop("policy")) if "policy" in options else ""
         files = _store_uploads(kind, uploads, options, folder)
+        self._check_scope(caller, kind, options)
         if kind == "swap":
             swapping.make_swap_settings(options)
             if options["offset"] is not None and options["slope"] is None:
@@ -147,6 +151,14 @@ class Jobs:
         self._queue.add_job(id, caller.id, caller.name, spec)
         self.runner.wake()
         return self.get_job(caller, id)
+
+    def _check_scope(self, caller: Caller, kind: str, options: Mapping[str, Any]) -> None:
+        """Check that the caller may use the scope of a job, if it has one; who makes the first job of one owns it."""
+        scope = options.get("scope")
+        if scope is not None and kind == "restore":
+            self._scopes.check_may_restore(caller, scope)
+        elif scope is not None:
+            self._scopes.check_may_write(caller, scope)
 
     # Showing
 
@@ -168,10 +180,12 @@ class Jobs:
         """Return the path of a result, and its media type.
 
         Raises:
-            RequestError: there is none of this name (404), or the caller lacks the permission of the job's kind (403).
+            RequestError: there is none of this name (404), or the caller lacks the permission of the job's kind or may
+                not use its scope (403).
         """
         row = self._get_row_for_caller(caller, id)
         caller.check_permissions(KINDS[row.kind].permission)
+        self._check_scope(caller, row.kind, row.spec.options)
         for path, result in self._list_results(row):
             if result == name:
                 return path, names.get_media_type(name)

@@ -80,10 +80,12 @@ def change_user(name: Name, body: wire.UserChange, caller: Admin, services: AnyS
 
 @router.delete("/users/{name}", status_code=204, summary="Remove a user")
 def remove_user(name: Name, caller: Admin, services: AnyServices) -> None:
-    """Remove a user with sessions, keys, jobs with their files, and unfinished reviews."""
+    """Remove a user with sessions, keys, jobs with their files, and unfinished reviews. Their scopes stay, without an
+    owner."""
     user = services.accounts.remove_user(name)
     services.jobs.remove_user_jobs(user)
     services.queue.remove_unfinished_readings(user)
+    services.scopes.remove_user(user)
     services.accounts.record_action(caller, f"user removed: {name}")
 
 

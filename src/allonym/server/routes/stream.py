@@ -58,6 +58,7 @@ class _Stream:
     services: Services
     rate: RateLimiter
     permission: str = ""
+    scope: str | None = None
     checked: float = 0.0
 
     async def receive_message(self) -> wire.Message | None:
@@ -87,8 +88,14 @@ class _Stream:
         if not self.rate.take_token("messages"):
             raise RequestError(f"more than {RATE:g} messages a second", 429, "TooMany")
         if time.monotonic() - self.checked > RECHECK:
-            await run_in_threadpool(identify_caller, self.socket, *filter(None, [self.permission]))
-            self.checked = time.monotonic()
+            await self.check_caller()
+
+    async def check_caller(self) -> None:
+        """Raise :class:`RequestError` where the caller may not do what the stream is for, or not use its scope."""
+        caller = await run_in_threadpool(identify_caller, self.socket, *filter(None, [self.permission]))
+        if self.scope is not None:
+            await run_in_threadpool(self.services.scopes.check_may_write, caller, self.scope)
+        self.checked = time.monotonic()
 
     async def send(self, message: Wire) -> None:
         """Send a message, unless the client is gone."""
@@ -166,10 +173,10 @@ async def serve_websocket(socket: WebSocket) -> None:
     try:
         if not isinstance(opening, wire.Open):
             raise RequestError("the first message is {type: open, mode, policy}", 400, "InvalidRequest")
-        stream.permission = PERMISSION[opening.mode]
-        await run_in_threadpool(identify_caller, socket, stream.permission)
         if opening.mode == "annotate" and opening.scope is not None:
             raise RequestError("scope is for the mode transcript", 400, "InvalidRequest")
+        stream.permission, stream.scope = PERMISSION[opening.mode], opening.scope
+        await stream.check_caller()
         source = await run_in_threadpool(services.policies.make_policy_json, dump_policy_choice(opening.policy))
     except AllonymError as error:
         await stream.send_error_and_close(error)

@@ -30,14 +30,14 @@ async def anonymize_text(body: wire.Anonymize, caller: Anonymizing, services: An
     """Replace what identifies. With a `scope`, the vault stores replacements, so that an entity has the same one in all
     texts of the scope and `/v1/restore` brings originals back. With `spans`, exactly these are replaced. Any failure is
     an error; the original never comes back in its place."""
-    return await processing.anonymize_text(body, services)
+    return await processing.anonymize_text(body, services, caller)
 
 
 @router.post("/plans", summary="Plan without applying")
 async def plan_edits(body: wire.Anonymize, caller: Anonymizing, services: AnyServices) -> wire.Planned:
     """The edits that `/v1/anonymize` would make; nothing is stored. With a `scope`, replacements are those of a fresh
     one: entries of the vault may lead to others."""
-    return wire.Planned.from_object(await processing.anonymize_text(body, services, is_dry_run=True))
+    return wire.Planned.from_object(await processing.anonymize_text(body, services, caller, is_dry_run=True))
 
 
 @router.post("/plans/apply", summary="Apply a plan")
@@ -66,7 +66,9 @@ async def anonymize_batch(body: wire.AnonymizeMany, caller: Anonymizing, service
     """As `/v1/anonymize`, for each text; one that fails does not affect the others. With a scope they are processed in
     order."""
     at_once = 1 if any(item.scope is not None for item in body.items) else processing.AT_ONCE
-    results = await _collect_outcomes(body.items, lambda item: processing.anonymize_text(item, services), at_once)
+    results = await _collect_outcomes(
+        body.items, lambda item: processing.anonymize_text(item, services, caller), at_once
+    )
     return wire.AnonymizedMany(results=results)
 
 

@@ -110,6 +110,27 @@ class Keys(Wire):
     keys: list[KeyOut]
 
 
+class ScopeOut(Wire):
+    """A scope of the vault, and who may use it."""
+
+    name: str
+    owner: str | None = Field(description="who first wrote into it; null: nobody who has an account")
+    users: list[str] = Field(description="further users")
+
+
+class ScopesOut(Wire):
+    """Scopes of the vault."""
+
+    scopes: list[ScopeOut]
+
+
+class ScopeUser(Wire):
+    """A scope and a user."""
+
+    scope: str = Field(max_length=200)
+    user: str = Field(max_length=64)
+
+
 class AuditLine(Wire):
     """A line of the audit log: who did what."""
 

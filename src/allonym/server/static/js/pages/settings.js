@@ -7,12 +7,14 @@ import { auditTab } from "./settings/audit.js";
 import { keysTab } from "./settings/keys.js";
 import { listsTab } from "./settings/lists.js";
 import { policiesTab } from "./settings/policies.js";
+import { scopesTab } from "./settings/scopes.js";
 import { usersTab } from "./settings/users.js";
 
 const TABS = [
   { id: "account", label: "Account", make: accountTab },
   { id: "keys", label: "API keys", make: keysTab },
   { id: "users", label: "Users", make: usersTab, permission: "admin" },
+  { id: "scopes", label: "Scopes", make: scopesTab, permission: "anonymize" },
   { id: "policies", label: "Policies", make: policiesTab },
   { id: "lists", label: "Lists", make: listsTab, permission: "review" },
   { id: "audit", label: "Audit log", make: auditTab, permission: "admin" },
