@@ -3,7 +3,7 @@
 An intruder learns from texts whose classes (companies, persons, any labels) are known, and ranks the classes for
 others: offline with linear models on entities or on all words (:mod:`.offline`), or with a language model
 (:mod:`.language_model`). :func:`study` lets an intruder guess before and after anonymisation; it never learns from the
-texts that it judges.
+texts that it judges. :func:`measure_panel` asks intruders who know the tool better and better.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import cast
 
 from allonym.errors import UsageError
 from allonym.intruder.before_after import Judged, Study, study
+from allonym.intruder.panel import Panel, PanelRow, measure_panel
 from allonym.intruder.protocol import TOLD, Intruder, Item, Judge, Ranking, Target
 from allonym.registry import Registry
 
@@ -23,10 +24,13 @@ __all__ = [
     "Item",
     "Judge",
     "Judged",
+    "Panel",
+    "PanelRow",
     "Ranking",
     "Study",
     "Target",
     "intruders",
+    "measure_panel",
     "open_intruder",
     "study",
 ]
