@@ -17,14 +17,14 @@ from allonym.train.records import read_records
 pytest.importorskip("fastapi")
 pytest.importorskip("argon2")
 
-from allonym.server.reviews.readings import Reading, Risk
-
+from allonym.project.agreement import measure_reviews
+from allonym.project.readings import LeakMark, Reading
+from allonym.project.risks import Risk
+from allonym.project.seats import ReviewDocument, format_settled_training_lines
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
 from allonym.server.policies import TermLists
-from allonym.server.reviews.queue import ReviewDocument, ReviewQueue
-from allonym.server.routes.reviews import format_settled_training_lines, measure_agreement_and_risk
-from allonym.server.wire.reviews import MarkIO
+from allonym.server.reviews.queue import ReviewQueue
 
 TEXT = "Ada Brook met Jim Quill in Elmford."
 FOUND = (Span(0, 9, "PERSON"), Span(27, 34, "CITY"))
@@ -32,7 +32,7 @@ RISK = {"expected": 3.5, "bound": 5, "direct": 1, "gain": 0.5, "reasons": [], "p
 
 
 def marked(start, end, kind, label):
-    return Reading(marks=[MarkIO(start=start, end=end, kind=kind, label=label)])
+    return Reading((LeakMark(start, end, kind, label),), opened=((0, 60),))
 
 
 QUILL = marked(14, 23, "missed", "PERSON")
@@ -324,20 +324,18 @@ def test_agreement_and_residual_risk(queue):
     for reader in ("ann", "ben"):
         save(queue, reader, QUILL)
     save(queue, "ann", QUILL, id="two")
-    assert measure_agreement_and_risk(queue.list_documents_and_readings("calls")).documents == 1
-    save(queue, "ben", Reading(), id="two")
-    found = measure_agreement_and_risk(queue.list_documents_and_readings("calls"))
+    assert measure_reviews(queue.list_documents_and_readings("calls")).documents == 1
+    save(queue, "ben", Reading(opened=((0, 60),)), id="two")
+    found = measure_reviews(queue.list_documents_and_readings("calls"))
     assert (found.documents, found.same) == (2, 1)
     assert {r.label: (r.both, r.one) for r in found.by_label} == {"PERSON": (3, 1), "CITY": (2, 0)}
     assert found.spans.documents == 2 and 0.7 < found.spans.kappa.value < 1
     assert found.marks.overlap.value == pytest.approx(2 / 3)
     assert found.marks.overlap.low <= 2 / 3 <= found.marks.overlap.high
     assert found.residual["total"]["mean"]["value"] == 5.0  # what they disagree on is not settled, so it does not count
-    assert "Quill" not in found.model_dump_json()
+    assert "Quill" not in json.dumps(found.to_dict())
     save(queue, "rita", Reading(), id="two", verdict=True)
-    assert (
-        measure_agreement_and_risk(queue.list_documents_and_readings("calls")).residual["total"]["mean"]["value"] == 2.5
-    )
+    assert measure_reviews(queue.list_documents_and_readings("calls")).residual["total"]["mean"]["value"] == 2.5
 
 
 def test_training_text_is_what_training_reads(queue, tmp_path):

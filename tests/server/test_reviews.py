@@ -14,6 +14,7 @@ for needed in ("scipy", "sklearn", "wordfreq"):
 
 BARE = {"name": "default", "detectors": ["rules", "lexicon"]}  # misses names, so that there is something to review
 TEXT = "Ada Brook of Larkspur Ltd rang. Write to ada.brook@example.com."
+WHOLE = [[0, len(TEXT)]]
 TURNS = [{"speaker": "Pam", "text": "Is Jim Quill there?"}, {"speaker": "Jo", "text": "No."}]
 
 
@@ -58,16 +59,16 @@ def test_the_queue_says_what_may_be_left_and_why(project, annotator):
 def test_from_marks_to_training_text(project, site, annotator, reviewer, admin, tmp_path):
     where = f"{project}/documents/hot"
     marks = [stretch("Ada Brook", label="PERSON"), stretch("Larkspur Ltd", "speaker")]
-    saved = annotator.put(f"{where}/marks", json={"version": 0, "marks": marks, "done": True})
+    saved = annotator.put(f"{where}/marks", json={"version": 0, "marks": marks, "opened": WHOLE, "done": True})
     assert saved.status_code == 200, saved.text
     told = saved.json()
     assert (told["version"], told["state"], told["score"]) == (1, "in_review", 5 + 2)
     assert told["anonymised"] == "[PERSON_1] of [ORGANIZATION_SPEAKER_1] rang. Write to [EMAIL_ADDRESS_1]."
     seen = reviewer.get(where).json()
     assert (seen["marks"], seen["others"], seen["version"]) == ([], [], 0)
-    assert reviewer.put(f"{where}/marks", json={"version": 0, "marks": marks[:1], "done": True}).json()["state"] == (
-        "disagreement"
-    )
+    assert reviewer.put(
+        f"{where}/marks", json={"version": 0, "marks": marks[:1], "opened": WHOLE, "done": True}
+    ).json()["state"] == ("disagreement")
     both = annotator.get(where).json()
     assert [(r["reviewer"], len(r["marks"])) for r in both["others"]] == [("annotator", 2), ("reviewer", 1)]
     assert annotator.put(f"{where}/settled", json={"version": 0, "done": True}).status_code == 403

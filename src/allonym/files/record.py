@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, run_records
+from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
 from allonym.batch import Failure as Failure
-from allonym.document import KEPT, Document, Reach, merge_intervals, splice_text
+from allonym.document import KEPT, Document, Reach, Span, merge_intervals, splice_text
 from allonym.errors import DataError
-from allonym.plan import Anonymized, Plan, measure_reader_score
+from allonym.plan import Anonymized, Plan, digest, measure_reader_score
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
 
@@ -34,6 +34,9 @@ MAX_RATIO = 200
 FREE_SIZE = 1 << 25
 """Unpacked bytes up to which the ratio is not checked."""
 
+DocumentKey = tuple[str, str]
+"""The id of a document and the digest of its text."""
+
 _LEAST_NAME = 3
 """Least number of letters of a name that is looked for in ids."""
 
@@ -41,7 +44,8 @@ _LEAST_NAME = 3
 @dataclass(frozen=True, slots=True)
 class Job:
     """The settings for every chunk: policy, key, fields (empty: all text), whether plans (with originals) are kept,
-    the vault, the scope, and whether reasons quote the covered texts that a result still contains."""
+    the vault, the scope, whether reasons quote the covered texts that a result still contains, and the findings that
+    are settled beforehand, by :func:`identify_document`; no detector reads those documents."""
 
     policy: Policy
     key: Key = field(default=None, repr=False)
@@ -51,6 +55,21 @@ class Job:
     vault: Keeper | None = field(default=None, repr=False)
     scope: str = ""
     quotes: bool = False
+    findings: Mapping[DocumentKey, tuple[Span, ...]] = field(default_factory=dict, repr=False)
+
+
+def identify_document(document: Document) -> DocumentKey:
+    """Return the id of a document and the digest of its text; documents that share both have the same findings."""
+    return document.id, digest(document.text)
+
+
+def detect_in_documents(documents: Iterable[Document], job: Job, key: Key) -> list[Findings]:
+    """Return the findings in documents: those that the job has settled, and else what the detectors find."""
+    documents = list(documents)
+    settled = [job.findings.get(identify_document(d)) if job.findings else None for d in documents]
+    unsettled = (d for d, spans in zip(documents, settled, strict=True) if spans is None)
+    detected = iter(detect_records(unsettled, job.policy, key))
+    return [next(detected) if spans is None else spans for spans in settled]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +197,9 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
     vault = Corpus(job.key, "") if parsed.shared and job.vault is None else job.vault
     if isinstance(vault, Corpus) and documents:
         vault.begin("\0".join(document.text for document in documents) if parsed.shared else documents[0].text)
+    if findings is None and job.findings:
+        key = vault.operator_key if job.key is None and vault is not None else job.key
+        findings = detect_in_documents(documents, job, key)
     outcomes = iter(run_records(documents, job.policy, job.key, vault=vault, scope=job.scope, findings=findings))
     tally = Tally()
     failures: list[Failure] = []

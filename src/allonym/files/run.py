@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allonym import __version__
 from allonym.batch import Findings, Key, run_ordered
-from allonym.document import Document
+from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
 from allonym.files.items import (
     Item,
@@ -35,7 +35,7 @@ from allonym.files.output import (
     part_file_path,
     write_file,
 )
-from allonym.files.record import AnonymizedChunk, Draft, Failure, Job, Tally
+from allonym.files.record import AnonymizedChunk, DocumentKey, Draft, Failure, Job, Tally
 from allonym.files.runreport import RunReport, list_package_versions
 from allonym.files.tasks import (
     BATCH,
@@ -84,6 +84,7 @@ def anonymize_path(
     name_list: str | Path | None = None,
     batch_size: int = BATCH,
     progress: Advance | None = None,
+    findings: Mapping[DocumentKey, tuple[Span, ...]] | None = None,
 ) -> RunReport:
     """Anonymise a file, a folder, or standard input, and write the result atomically.
 
@@ -114,6 +115,8 @@ def anonymize_path(
             sensitive as the source.
         batch_size: approximate bytes of input in a batch.
         progress: called with (bytes read, all bytes or None) as results are written.
+        findings: disjoint findings that are settled, such as by reviewers, in place of what the detectors find: by the
+            id of a document and the digest of its text, see :func:`allonym.plan.digest`.
 
     Raises:
         UsageError: the call, the policy or a field is wrong, the target exists, or there is nothing to resume.
@@ -121,7 +124,10 @@ def anonymize_path(
         AllonymError: a worker died; the run can be resumed.
     """
     began = time.monotonic()
-    job = Job(Policy.load(policy), key, tuple(fields or ()), plans is not None, originals, vault, scope, quotes)
+    with_plans = plans is not None
+    job = Job(
+        Policy.load(policy), key, tuple(fields or ()), with_plans, originals, vault, scope, quotes, dict(findings or {})
+    )
     items, is_folder = list_items(source, target, format)
     if name_list is not None and not safe_names:
         raise UsageError("a list of names requires safe_names")
@@ -145,6 +151,8 @@ def anonymize_path(
     identity = describe_run_identity(
         items, job, settings, quarantine, batch_size=batch_size, plans=str(plans), runner="processes"
     )
+    if job.findings:
+        identity["findings"] = digest(repr(sorted(job.findings.items())))
     if vault is not None and not isinstance(vault, Corpus):
         # With another vault, neither vault could restore the text written before.
         identity["vault"] = derive_operator_key(vault.operator_key, "journal").hex()[:32]

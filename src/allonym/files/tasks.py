@@ -11,14 +11,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, Findings, describe_failure, detect_records
+from allonym.batch import RECORD_ERRORS, Findings, describe_failure
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.columns import Column
 from allonym.files.formats import get_format
 from allonym.files.items import Item, list_sources
 from allonym.files.output import hash_next_bytes
-from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk
+from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk, detect_in_documents
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
 
@@ -56,7 +56,7 @@ def detect_in_task(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
         return task, None
     try:
         pieces = get_format(task.format).parse(task.chunk, job).pieces
-        return task, detect_records((p.document for p in pieces if isinstance(p, Draft)), job.policy, job.key)
+        return task, detect_in_documents((p.document for p in pieces if isinstance(p, Draft)), job, job.key)
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):

@@ -16,7 +16,7 @@ from allonym.document import Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError
 from allonym.evaluate.marking import Mark, Marked
 from allonym.labels import TAXONOMY
-from allonym.train.records import select_outermost_spans
+from allonym.resolve import resolve
 
 SOURCE = "review"
 _SPEAKER = "_SPEAKER"
@@ -169,7 +169,7 @@ def apply_reading(reading: Reading, text: str, findings: Sequence[Span]) -> tupl
             else:
                 family.add_finding(mark)
         spans = sorted(span for family in families.values() for span in family.spans)
-    return tuple(select_outermost_spans([*spans, *(mark for _, mark in marks[last:])]))
+    return resolve([*spans, *(mark for _, mark in marks[last:])])
 
 
 def make_marked(reading: Reading, document_id: str, text: str) -> Marked:

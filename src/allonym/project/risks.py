@@ -112,7 +112,7 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
         proposals.append(Proposal(start, end, mark.label, mark.partial, round(mark.score, 4)))
     reasons.sort(key=lambda r: (-r.points * r.chance, r.tag))
     return Risk(
-        expected=round(sum(r.points * r.chance for r in reasons), 3),
+        expected=round(float(sum(r.points * r.chance for r in reasons)), 3),
         bound=scores.score,
         direct=scores.direct,
         gain=round(estimate_review_gain(document.text, policy), 4),

@@ -20,23 +20,17 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from allonym.document import Document
-from allonym.errors import AllonymError, PolicyError, RequestError, UnknownNameError, UsageError, check_names
-from allonym.labels import TAXONOMY
-from allonym.pipeline import detect
-from allonym.policy import Policy, TermList, presets
+from allonym.errors import PolicyError, RequestError, UnknownNameError, check_names
+from allonym.policy import Policy, presets
+from allonym.project.terms import DICTIONARY, EXCLUSION, check_and_normalise_term
 from allonym.server import database as db
 from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.wire.reviews import TermOut
 
-DICTIONARY, EXCLUSION = "dictionary", "exclusion"
-ANY = "*"
-"""The label of an exclusion that holds for all labels."""
 ALL_PROJECTS = 0
 """The project number of a term that holds for all projects."""
 MOST_TERMS = 10_000
 """Terms of one project, at most."""
-_LEAST, _LONGEST = 2, 200  # letters and digits; characters
 _TERM_PURPOSE = "term"
 
 TermsByLabel = Mapping[str, Sequence[str]]
@@ -102,7 +96,7 @@ class TermLists:
         if connection is None:
             with self._database.open_write_transaction() as connection:
                 return self.add_term(kind, label, term, owner, project, connection)
-        term = _check_and_normalise_term(kind, label, term)
+        term = check_and_normalise_term(kind, label, term)
         number = ALL_PROJECTS if project is None else get_project_number(connection, project)
         same_project = db.terms.c.project == number
         digest = self._sealing.make_lookup_digest(_TERM_PURPOSE, term.casefold())
@@ -150,37 +144,6 @@ class TermLists:
         label, term = self._sealing.unseal_json(row.sealed, _TERM_PURPOSE)
         values = {"id": row.number, "label": label, "term": term, "project": project, "by": row.owner}
         return TermOut(**values, kind=row.kind, created=row.created)
-
-
-def _check_and_normalise_term(kind: str, label: str, term: str) -> str:
-    """Return a term as it is stored, on one line and without needless blanks.
-
-    Raises:
-        UsageError, UnknownNameError: see :meth:`TermLists.add_term`.
-    """
-    if not (label == ANY and kind == EXCLUSION):
-        TAXONOMY.get(label, "label")
-    text = " ".join(term.split())
-    if "\n" in term.strip() or len(text) > _LONGEST or sum(map(str.isalnum, text)) < _LEAST:
-        raise UsageError(f"term: one line of {_LEAST} letters or digits and at most {_LONGEST} characters is required")
-    if not _is_usable_term(kind, label, text):
-        raise UsageError("term: letters or digits that the dictionary can find again are required")
-    return text
-
-
-def _is_usable_term(kind: str, label: str, term: str) -> bool:
-    """Whether detectors can use a term. Each is tried first, because one that they refuse would stop every request."""
-    listed, document = (TermList(label, (term,)),), Document("", term)
-    dictionary = (TermList("PERSON", (term,)),) if kind == EXCLUSION else listed
-    policy = Policy(name="list", detectors=("lexicon",), dictionary=dictionary)
-    try:
-        findings = detect(document, policy)
-        if kind == DICTIONARY:
-            return bool(findings)
-        remaining = detect(document, policy.with_(exclusions=listed))
-        return bool(findings) and not (remaining and label in (ANY, "PERSON"))
-    except AllonymError:
-        return False
 
 
 def get_project_number(connection: sa.Connection, project: str) -> int:

@@ -13,10 +13,9 @@ from starlette.concurrency import run_in_threadpool
 from allonym.document import Document
 from allonym.errors import RequestError
 from allonym.labels import TAXONOMY
-from allonym.models.tags import LABELS
 from allonym.plan import Edit
-from allonym.policy import Policy
 from allonym.project.agreement import measure_reviews
+from allonym.project.policies import list_wanted_tagger_labels
 from allonym.project.readings import (
     FindingDecision,
     LeakMark,
@@ -27,9 +26,10 @@ from allonym.project.readings import (
 )
 from allonym.project.risks import Risk, assess_risk, require_evaluate_extra
 from allonym.project.seats import SEATS, VERDICT_SEAT, ReviewDocument, UserReading, format_settled_training_lines
+from allonym.project.terms import DICTIONARY, EXCLUSION
 from allonym.serial import to_plain
 from allonym.server.access import Caller
-from allonym.server.policies import DICTIONARY, EXCLUSION, load_policy
+from allonym.server.policies import load_policy
 from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
 from allonym.server.reviews.queue import ListedTerm
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
@@ -91,7 +91,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
         result = await services.kernel.run(TextTask.anonymize, replace(new_task, document=document))
         risk = await services.kernel.run(_assess_risk, document, result.text, result.plan.edits, new_task.source)
         services.metrics.count_processed_text(len(document.text), dict(result.report.labels))
-        labels = await run_in_threadpool(_list_wanted_tagger_labels, new_task.policy)
+        labels = await run_in_threadpool(list_wanted_tagger_labels, new_task.policy)
         item = ReviewDocument(document.id, document, result.text, result.plan.edits, tuple(result.spans), labels, risk)
         await run_in_threadpool(services.queue.add_document_if_new, name, item)
 
@@ -287,16 +287,6 @@ def _make_project_task(project: str, services: Services, document: Document = NO
     """Return the task of processing a document as its project says."""
     source = services.policies.make_policy_json(services.queue.list_projects(project)[0].policy, project)
     return TextTask(document, source, services.vault.operator_key, f"review {project}")
-
-
-def _list_wanted_tagger_labels(policy: Policy) -> tuple[str, ...]:
-    """Return the tagger's labels that a policy looks for."""
-    lineages = {label: policy.taxonomy.lineage(label) for label in LABELS}
-    return tuple(
-        label
-        for label, lineage in lineages.items()
-        if not policy.leaves_out(label) and any(map(policy.looks_for, lineage))
-    )
 
 
 def _describe_review(seat: UserReading) -> wire.ReadingOut:

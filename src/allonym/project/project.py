@@ -1,0 +1,601 @@
+"""A study project: one folder that holds sources, policy, corrections, reviews and releases, beside a vault.
+
+Whatever tells of a person or a file lies sealed in ``state`` (see :mod:`allonym.project.store`): originals too, so that
+a project needs none of the files that were added. Only releases are readable without the vault, and they are what
+others may have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from allonym import __version__
+from allonym.batch import describe_failure
+from allonym.document import Span
+from allonym.errors import AllonymError, DataError, MissingExtra, RequestError, UsageError, check_names
+from allonym.files.items import Item, list_sources
+from allonym.files.output import write_file
+from allonym.files.record import DocumentKey, Draft, Failure, Job
+from allonym.files.tasks import parse_all_chunks
+from allonym.keys import derive_operator_key
+from allonym.policy import Policy
+from allonym.project.agreement import ReviewResult, count_unseen_words, measure_reviews
+from allonym.project.documents import (
+    ProjectDocument,
+    collect_settled_findings,
+    collect_settled_readings,
+    decide_state_of,
+    detect_in_file,
+    replace_in_file,
+)
+from allonym.project.entities import FoundEntity, group_entities
+from allonym.project.policies import Tables, list_wanted_tagger_labels, load_policy_tables, read_policy_tables
+from allonym.project.readings import Reading
+from allonym.project.records import CARD, SCHEMA, Added, SourceFile, Status, read_card
+from allonym.project.risks import Risk, assess_risk
+from allonym.project.seats import (
+    STATES,
+    ReviewDocument,
+    UserReading,
+    are_both_reviewers_done,
+    check_may_save,
+    check_version,
+    choose_seat,
+    find_reviewer_seat,
+)
+from allonym.project.store import SealedFolder
+from allonym.project.terms import ANY, DICTIONARY, EXCLUSION, Term, add_terms_to_policy, check_and_normalise_term
+from allonym.vault import Vault
+
+Advance = Callable[[int, int], None]
+
+
+class Project:
+    """An open project. Each change is made under a lock, so that several processes may use it.
+
+    Args:
+        folder: of the project.
+        vault: open, with its secret; it holds originals and people.
+
+    Attributes:
+        scope: of the project in the vault.
+        base_policy: without the terms of the project.
+    """
+
+    def __init__(self, folder: str | Path, vault: Vault) -> None:
+        self.folder, self.vault = Path(folder), vault
+        card = read_card(self.folder)
+        self.scope = str(card["scope"])
+        self._state = SealedFolder(self.folder / "state", vault.operator_key, self.scope)
+        if not (self._state.folder / "index").exists():
+            raise DataError(f"{self.folder} is no complete project: state/index is missing")
+        self._read_index()
+
+    # Making and reading
+
+    @classmethod
+    def create(
+        cls, folder: str | Path, vault: Vault, policy: str | Path | Tables = "default", *, scope: str = "project"
+    ) -> Project:
+        """Make a project in a folder, which may exist if it holds no project.
+
+        Args:
+            folder: of the project.
+            vault: open, with its secret.
+            policy: a preset's name, a policy file, which is read once and for all, or its tables.
+            scope: of the project in the vault; it is not encrypted, so it should name nobody.
+
+        Raises:
+            UsageError: there is a project already, or the policy is not valid.
+        """
+        folder = Path(folder)
+        if (folder / CARD).exists():
+            raise UsageError(f"{folder} is a project already")
+        tables = policy if isinstance(policy, list) else read_policy_tables(policy)
+        load_policy_tables(tables, str(folder))
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        state = SealedFolder(folder / "state", vault.operator_key, scope)
+        state.folder.mkdir(mode=0o700, exist_ok=True)
+        state.write_json("index", {"policy": tables, "files": [], "terms": [], "releases": [], "next": 1})
+        card = {"schema": SCHEMA, "made_by": __version__, "scope": scope}
+        write_file(folder / CARD, (json.dumps(card, indent=2) + "\n").encode())
+        return cls(folder, vault)
+
+    @property
+    def policy(self) -> Policy:
+        """The policy with the terms of all documents."""
+        return add_terms_to_policy(self.base_policy, self.terms)
+
+    @property
+    def files(self) -> tuple[SourceFile, ...]:
+        """The files, in the order in which they were added."""
+        return tuple(SourceFile(**row) for row in self._index["files"])
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The corrections by surface, in the order in which they were made."""
+        return tuple(Term(**row) for row in self._index["terms"])
+
+    @property
+    def releases(self) -> tuple[dict[str, Any], ...]:
+        """The releases that were written: digest and counts of each."""
+        return tuple(self._index["releases"])
+
+    def derive_key(self, purpose: str) -> bytes:
+        """Return 32 bytes for one purpose, the same as long as the vault lives."""
+        return derive_operator_key(self.vault.operator_key, purpose, self.scope)[:32]
+
+    def _read_index(self) -> None:
+        self._index: dict[str, Any] = self._state.read_json("index")
+        self.base_policy = load_policy_tables(self._index["policy"], str(self.folder))
+
+    @contextmanager
+    def _change(self) -> Iterator[None]:
+        """Change the project alone; the index is read anew before, and written afterwards."""
+        with self._state.lock():
+            self._read_index()
+            yield
+            self._state.write_json("index", self._index)
+
+    # Files
+
+    def add(self, paths: Iterable[str | Path], *, advance: Advance | None = None) -> Added:
+        """Copy files, and those of folders, into the project, sealed, and anonymise them.
+
+        A file with the same bytes as one of the project is not added again. A file that cannot be read is refused, and
+        the others are added.
+
+        Args:
+            paths: files and folders of any supported formats.
+            advance: called with the number of files done, and of all.
+
+        Raises:
+            UsageError: a path does not exist.
+        """
+        items = []
+        for path in paths:
+            try:
+                items += list_sources(path, None)[0]
+            except DataError as error:
+                items.append(Item(Path(path).name, Path(path), None, None, refused=str(error)))
+        added, duplicates, refused = [], [], []
+        with self._change():
+            by_digest = {file.digest: file for file in self.files}
+            for item in items:
+                assert item.source is not None
+                if item.refused:
+                    refused.append((item.name, item.refused))
+                    continue
+                data = item.source.read_bytes()
+                digest = blake2b(data, key=self.derive_key("project digests"), digest_size=16).hexdigest()
+                if digest in by_digest:
+                    duplicates.append(item.name)
+                    continue
+                number = self._index["next"]
+                try:
+                    documents = self._read_file_documents(item, number)
+                except (DataError, UsageError, OSError) as error:
+                    reason = describe_failure(error) if isinstance(error, AllonymError) else "it cannot be read"
+                    refused.append((item.name, reason.removeprefix(f"{item.name}: ")))
+                    continue
+                assert item.format is not None
+                suffix = "".join(Path(item.name).suffixes[-2 if item.packed else -1 :]).lower()
+                by_digest[digest] = file = SourceFile(number, item.name, item.format.name, suffix, len(data), digest)
+                self._state.write_bytes(f"source-{number:04}", data)
+                self._write_documents(number, documents)
+                self._index["next"] = number + 1
+                self._index["files"].append(asdict(file))
+                added.append(number)
+        self.update(advance=advance)
+        return Added(tuple(f for f in self.files if f.number in added), tuple(duplicates), tuple(refused))
+
+    def remove(self, number: int) -> None:
+        """Remove a file with its documents and their readings. The vault keeps its originals.
+
+        Raises:
+            RequestError: there is no such file (404).
+        """
+        with self._change():
+            self._get_file(number)
+            self._index["files"] = [row for row in self._index["files"] if row["number"] != number]
+            prefix = f"{number:04}-"
+            self._index["terms"] = [t for t in self._index["terms"] if not (t["document"] or "").startswith(prefix)]
+            for name in ("source", "documents", "readings"):
+                self._state.remove(f"{name}-{number:04}")
+
+    def read_source(self, number: int) -> bytes:
+        """Return the bytes of a file as it was added."""
+        return self._state.read_bytes(f"source-{number:04}")
+
+    def _get_file(self, number: int) -> SourceFile:
+        file = next((file for file in self.files if file.number == number), None)
+        if file is None:
+            raise RequestError(f"there is no file {number} in the project", 404, "NotFound")
+        return file
+
+    def _read_file_documents(self, item: Item, number: int) -> list[ProjectDocument]:
+        documents: list[ProjectDocument] = []
+        count = 0
+        for _, lines, parsed, _ in parse_all_chunks([item], Job(self.base_policy), is_folder=False):
+            for piece in parsed.pieces if parsed else ():
+                if isinstance(piece, Failure):
+                    raise DataError(item.describe_failure(lines, piece))
+                if isinstance(piece, Draft):
+                    count += piece.counted
+                    id = f"{number:04}-{count if piece.counted else 0:05}"
+                    documents.append(ProjectDocument(id, piece.document, piece.counted))
+        return documents
+
+    # Documents
+
+    def read_documents(self, number: int) -> list[ProjectDocument]:
+        """Return the documents of a file, in its order, header rows included."""
+        return [ProjectDocument.from_dict(row) for row in self._state.read_json(f"documents-{number:04}", [])]
+
+    def _write_documents(self, number: int, documents: Iterable[ProjectDocument]) -> None:
+        self._state.write_json(f"documents-{number:04}", [item.to_dict() for item in documents])
+
+    def update(self, *, advance: Advance | None = None) -> int:
+        """Anonymise again what corrections, settled reviews or a new version have changed.
+
+        Args:
+            advance: called with the number of files done, and of all.
+
+        Returns:
+            How many files were changed.
+        """
+        changed = 0
+        with self._change():
+            rows = self._index["files"]
+            for position, row in enumerate(rows):
+                file = SourceFile(**row)
+                readings = self._read_readings(file.number)
+                stamp, settled = self._make_stamp(file), _make_settled_stamp(readings)
+                if (stamp, settled) != (file.stamp, file.settled):
+                    documents = self._treat(file, readings, is_detected=stamp == file.stamp)
+                    file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
+                    rows[position] = asdict(file)
+                    changed += 1
+                if advance:
+                    advance(position + 1, len(rows))
+        return changed
+
+    def _make_stamp(self, file: SourceFile) -> str:
+        """Return a digest of what the findings in a file depend on."""
+        prefix = f"{file.number:04}-"
+        terms = [asdict(t) for t in self.terms if t.document is None or t.document.startswith(prefix)]
+        return _digest_values(__version__, self.base_policy.fingerprint(), terms)
+
+    def _treat(
+        self, file: SourceFile, readings: Mapping[str, Mapping[int, UserReading]], *, is_detected: bool
+    ) -> list[ProjectDocument]:
+        """Anonymise the documents of a file; where ``is_detected``, with the findings that they have."""
+        before = self.read_documents(file.number)
+        items = before
+        if not is_detected:
+            items = detect_in_file(before, self.base_policy, self.terms, self.vault.operator_key)
+        settled = collect_settled_readings(items, readings)
+        items = replace_in_file(items, self.base_policy, self.vault, self.scope, settled)
+        documents = [replace(item, risk=self._assess(item, old)) for item, old in zip(items, before, strict=True)]
+        self._write_documents(file.number, documents)
+        return documents
+
+    def _assess(self, item: ProjectDocument, before: ProjectDocument) -> Risk | None:
+        if not item.has_text:
+            return None
+        if before.risk is not None and before.anonymised == item.anonymised:
+            return before.risk
+        try:
+            return assess_risk(item.document, item.anonymised, item.edits, self.base_policy)
+        except MissingExtra:
+            return None
+
+    def _count(
+        self,
+        file: SourceFile,
+        documents: Sequence[ProjectDocument],
+        readings: Mapping[str, Mapping[int, UserReading]],
+    ) -> SourceFile:
+        states = dict.fromkeys(STATES, 0)
+        unseen = 0
+        reviewed = [item for item in documents if item.has_text]
+        for item in reviewed:
+            seats = readings.get(item.id, {})
+            states[decide_state_of(item, seats)] += 1
+            unseen += count_unseen_words(item.document.text, seats)
+        return replace(
+            file,
+            documents=len(reviewed),
+            states=states,
+            mentions=sum(len(item.findings) for item in documents),
+            unseen=unseen,
+            failures=sum(bool(item.failure) for item in documents),
+        )
+
+    def list_documents(
+        self, reviewer: str = "", *, state: str | None = None, order: str = "risk"
+    ) -> list[tuple[ReviewDocument, dict[int, UserReading]]]:
+        """Return the documents with text, the riskiest first, and what the reviewer may know of their readings.
+
+        Args:
+            reviewer: sees the own readings, and those of others once both are done; empty: an adjudicator or the
+                owner, who sees all.
+            state: only documents in this state.
+            order: by ``risk``, or as they were ``added``.
+        """
+        check_names("state", [state] if state else [], STATES)
+        check_names("order", [order], ("risk", "added"))
+        rows = []
+        labels = list_wanted_tagger_labels(self.base_policy)
+        for file in self.files:
+            readings = self._read_readings(file.number)
+            for item in self.read_documents(file.number):
+                seats = readings.get(item.id, {})
+                row = item.make_review_document(labels, decide_state_of(item, seats)) if item.has_text else None
+                if row is not None and state in (None, row.state):
+                    is_open = reviewer == "" or are_both_reviewers_done(seats)
+                    rows.append((row, seats if is_open else {n: s for n, s in seats.items() if s.user == reviewer}))
+        if order == "risk":
+            rows.sort(key=lambda row: (-row[0].risk.expected if row[0].risk else 0.0, row[0].id))
+        return rows
+
+    def get_document(self, id: str, reviewer: str = "") -> tuple[ReviewDocument, dict[int, UserReading]]:
+        """Return a document and its readings, as :meth:`list_documents` does.
+
+        Raises:
+            RequestError: there is no such document (404).
+        """
+        item, readings = self._find_document(id)
+        seats = readings.get(id, {})
+        row = item.make_review_document(list_wanted_tagger_labels(self.base_policy), decide_state_of(item, seats))
+        is_open = reviewer == "" or are_both_reviewers_done(seats)
+        return row, seats if is_open else {n: s for n, s in seats.items() if s.user == reviewer}
+
+    def _find_document(self, id: str) -> tuple[ProjectDocument, dict[str, dict[int, UserReading]]]:
+        number = parse_file_number(id)
+        item = next((item for item in self.read_documents(number) if item.id == id and item.has_text), None)
+        if item is not None:
+            return item, self._read_readings(number)
+        raise RequestError("there is no such document in the project", 404, "NotFound")
+
+    # Findings and corrections
+
+    def list_entities(self, label: str = "") -> list[FoundEntity]:
+        """Return what was replaced, grouped by person or other referent and by surface, the most frequent first.
+
+        Args:
+            label: only those of this label's family, such as ``PERSON``; empty: all.
+        """
+        return group_entities(
+            (item for file in self.files for item in self.read_documents(file.number)), self.base_policy, label
+        )
+
+    def correct(
+        self, surface: str, *, label: str | None = None, never: bool = False, document: str | None = None
+    ) -> int:
+        """Find a surface always or never from now on, in one document or in all, and anonymise again.
+
+        Args:
+            surface: the text, on one line.
+            label: that it always gets; with ``never``: only findings with this label, by default with any.
+            never: whether it is never found.
+            document: the id of the only document that it holds for; None: all.
+
+        Returns:
+            How many files were changed.
+
+        Raises:
+            UsageError: it is no term, or a label is required. UnknownNameError: there is no such label.
+            RequestError: there is no such document (404).
+        """
+        if not never and label is None:
+            raise UsageError("a label is required for what is always found, such as PERSON")
+        kind = EXCLUSION if never else DICTIONARY
+        label = (label or ANY).upper() if label != ANY else ANY
+        text = check_and_normalise_term(kind, label, surface)
+        if document is not None:
+            self._find_document(document)
+        term = Term(kind, label, text, document)
+        with self._change():
+            others = [row for row in self._index["terms"] if Term(**row).place != term.place]
+            self._index["terms"] = [*others, asdict(term)]
+        return self.update()
+
+    def forget(self, surface: str, *, document: str | None = None) -> int:
+        """Take a correction back, and anonymise again; return how many files were changed.
+
+        Raises:
+            RequestError: there is no such correction (404).
+        """
+        place = Term(EXCLUSION, ANY, " ".join(surface.split()), document).place
+        with self._change():
+            remaining = [row for row in self._index["terms"] if Term(**row).place != place]
+            if len(remaining) == len(self._index["terms"]):
+                raise RequestError("there is no such correction", 404, "NotFound")
+            self._index["terms"] = remaining
+        return self.update()
+
+    # Reviews
+
+    def _read_readings(self, number: int) -> dict[str, dict[int, UserReading]]:
+        rows = self._state.read_json(f"readings-{number:04}", {})
+        return {id: {int(n): _read_seat(int(n), row) for n, row in seats.items()} for id, seats in rows.items()}
+
+    def _write_readings(self, number: int, readings: Mapping[str, Mapping[int, UserReading]]) -> None:
+        rows = {
+            id: {str(n): [s.user, s.reader, s.version, s.done, s.reading.to_dict()] for n, s in seats.items()}
+            for id, seats in readings.items()
+        }
+        self._state.write_json(f"readings-{number:04}", rows)
+
+    def save_reading(
+        self,
+        id: str,
+        reviewer: str,
+        reading: Reading,
+        *,
+        version: int | None = None,
+        is_done: bool = False,
+        is_verdict: bool = False,
+    ) -> tuple[UserReading, str]:
+        """Store a reviewer's whole reading of a document, and return it with the document's state.
+
+        Args:
+            id: of the document.
+            reviewer: the reader's name; the first two are a document's reviewers.
+            reading: sound for the document, see :func:`allonym.project.readings.make_checked_reading`.
+            version: of the reading that this began from, 0: there was none; None: whatever is stored.
+            is_done: whether the reader has nothing to add.
+            is_verdict: whether it decides where two reviewers disagree.
+
+        Raises:
+            RequestError: there is no such document (404); two others review it, another version is stored, the document
+                is settled, or a verdict comes before both are done (409).
+        """
+        return self.save_readings(reviewer, {id: (reading, is_done)}, version=version, is_verdict=is_verdict)[id]
+
+    def save_readings(
+        self,
+        reviewer: str,
+        readings: Mapping[str, tuple[Reading, bool]],
+        *,
+        version: int | None = None,
+        is_verdict: bool = False,
+    ) -> dict[str, tuple[UserReading, str]]:
+        """Store a reviewer's readings of several documents, all or none; see :meth:`save_reading`.
+
+        Args:
+            reviewer: the reader's name.
+            readings: by the documents' ids, each with whether the reader has nothing to add.
+            version, is_verdict: as for :meth:`save_reading`.
+        """
+        if not reviewer.strip():
+            raise UsageError("a reading needs the name of its reviewer")
+        out: dict[str, tuple[UserReading, str]] = {}
+        with self._change():
+            changes = []
+            for number in sorted({parse_file_number(id) for id in readings}):
+                self._get_file(number)
+                items = self.read_documents(number)
+                documents = {item.id: item for item in items if item.has_text}
+                stored_readings = self._read_readings(number)
+                for id, (reading, is_done) in readings.items():
+                    if parse_file_number(id) != number:
+                        continue
+                    if id not in documents:
+                        raise RequestError("there is no such document in the project", 404, "NotFound")
+                    seats = stored_readings.setdefault(id, {})
+                    seat = choose_seat(seats, reviewer, is_verdict)
+                    stored = seats[seat].version if seat in seats else 0
+                    check_may_save(decide_state_of(documents[id], seats), seats, is_verdict)
+                    check_version(stored if version is None else version, stored)
+                    seats[seat] = UserReading(seat, reviewer, reviewer, stored + 1, is_done, reading)
+                    out[id] = seats[seat], decide_state_of(documents[id], seats)
+                changes.append((number, items, stored_readings))
+            rows = {row["number"]: position for position, row in enumerate(self._index["files"])}
+            for number, items, stored_readings in changes:
+                self._write_readings(number, stored_readings)
+                file = self._count(SourceFile(**self._index["files"][rows[number]]), items, stored_readings)
+                self._index["files"][rows[number]] = asdict(file)
+        return out
+
+    def get_reading(self, id: str, reviewer: str) -> UserReading:
+        """Return a reviewer's own reading of a document; version 0: there is none yet."""
+        _, readings = self._find_document(id)
+        seats = readings.get(id, {})
+        seat = find_reviewer_seat(seats, reviewer)
+        return UserReading(0, reviewer, reviewer, 0, False, Reading()) if seat is None else seats[seat]
+
+    def measure_reviews(self) -> ReviewResult:
+        """Measure how far the reviewers agree on what both looked at, and what is left in the settled documents.
+
+        Raises:
+            MissingExtra: the extra ``evaluate`` is not installed.
+        """
+        return measure_reviews(self.list_documents(order="added"))
+
+    # Where it stands
+
+    def get_status(self) -> Status:
+        """Return where the project stands, and what can be done next."""
+        files = self.files
+        states = {state: sum(file.states.get(state, 0) for file in files) for state in STATES}
+        documents = sum(file.documents for file in files)
+        steps = []
+        if not files:
+            steps.append("add FILES")
+        if files and states["done"] < documents:
+            steps.append("review --export SHEET --reviewer NAME, and --import SHEET")
+        if states["disagreement"]:
+            steps.append("review --export SHEET --reviewer NAME --verdict, and --import SHEET --verdict")
+        if files:
+            steps.append("release" if states["done"] == documents else "release --unreviewed")
+        return Status(
+            files=len(files),
+            documents=documents,
+            mentions=sum(file.mentions for file in files),
+            failures=sum(file.failures for file in files),
+            people=len(self.list_entities("PERSON")),
+            terms=len(self._index["terms"]),
+            states=states,
+            unseen=sum(file.unseen for file in files),
+            releases=len(self._index["releases"]),
+            steps=tuple(steps),
+        )
+
+    def collect_settled_findings(self) -> dict[DocumentKey, tuple[Span, ...]]:
+        """Return the spans to replace in all documents, for :func:`allonym.files.anonymize_path`."""
+        documents = {file.number: self.read_documents(file.number) for file in self.files}
+        settled: dict[str, Reading] = {}
+        for number, items in documents.items():
+            settled |= collect_settled_readings(items, self._read_readings(number))
+        return collect_settled_findings((item for items in documents.values() for item in items), settled)
+
+    def record_release(self, row: Mapping[str, Any]) -> None:
+        """Note a release that was written."""
+        with self._change():
+            self._index["releases"].append(dict(row))
+
+    @contextmanager
+    def open_sources(self) -> Iterator[Path]:
+        """Yield a folder with the files in clear, under their numbers; it is removed afterwards.
+
+        Other processes wait meanwhile.
+        """
+        with self._state.lock(), self._state.open_work_folder() as work:
+            self._read_index()
+            folder = work / "sources"
+            folder.mkdir()
+            for file in self.files:
+                (folder / f"{file.number:04}{file.suffix}").write_bytes(self.read_source(file.number))
+            yield folder
+
+
+def parse_file_number(id: str) -> int:
+    """Return the number of the file that a document stands in; 0 where the id is none."""
+    number = id.partition("-")[0]
+    return int(number) if number.isdecimal() and len(number) < 10 else 0
+
+
+def _read_seat(seat: int, row: Sequence[Any]) -> UserReading:
+    user, reader, version, is_done, reading = row
+    return UserReading(seat, user, reader, version, is_done, Reading.from_dict(reading))
+
+
+def _make_settled_stamp(readings: Mapping[str, Mapping[int, UserReading]]) -> str:
+    readings_of_both = [
+        [id, [seats[n].reading.to_dict() for n in sorted(seats) if seats[n].done]]
+        for id, seats in sorted(readings.items())
+        if are_both_reviewers_done(seats)
+    ]
+    return _digest_values(readings_of_both)
+
+
+def _digest_values(*values: object) -> str:
+    return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,95 @@
+"""The sealed files of a project: whatever tells of a person or a file is encrypted with the vault's key.
+
+Files have numbers for names. Each is written atomically, for its owner alone, and sealed for its own name, so that none
+can take another's place unnoticed. Without the vault nothing of them is ever read again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from allonym.errors import DataError, UsageError
+from allonym.files.output import write_file
+from allonym.keys import Cipher, derive_operator_key
+
+_PURPOSE = "project files"
+
+
+class SealedFolder:
+    """A folder of sealed files.
+
+    Args:
+        folder: created where it is missing, readable only by its owner.
+        key: of the vault.
+        scope: of the project in the vault.
+    """
+
+    def __init__(self, folder: Path, key: bytes, scope: str) -> None:
+        self.folder = folder
+        self._cipher = Cipher(derive_operator_key(key, _PURPOSE, scope)[:32])
+
+    def read_bytes(self, name: str) -> bytes:
+        """Return what was written under a name.
+
+        Raises:
+            DataError: there is nothing, it was changed, or another vault sealed it.
+        """
+        try:
+            sealed = (self.folder / name).read_bytes()
+        except OSError as error:
+            raise DataError(f"{self.folder / name} cannot be read: {error.strerror}") from None
+        plain = self._cipher.unseal(sealed, name.encode())
+        if plain is None:
+            raise DataError(f"{self.folder / name} does not open with this vault, or was changed")
+        return plain
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Seal bytes under a name, atomically."""
+        write_file(self.folder / name, self._cipher.seal(data, name.encode()), private=True)
+
+    def read_json(self, name: str, default: Any = None) -> Any:
+        """Return the value written under a name, or the default where there is none; raises as :meth:`read_bytes`."""
+        return json.loads(self.read_bytes(name)) if (self.folder / name).exists() else default
+
+    def write_json(self, name: str, value: Any) -> None:
+        """Seal a plain value under a name, atomically."""
+        self.write_bytes(name, json.dumps(value, separators=(",", ":")).encode("ascii"))
+
+    def remove(self, name: str) -> None:
+        """Remove what is under a name, if there is anything."""
+        (self.folder / name).unlink(missing_ok=True)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Wait until no other process changes the project, and keep others out.
+
+        Raises:
+            UsageError: this system cannot lock files.
+        """
+        try:
+            import fcntl
+        except ImportError:
+            raise UsageError("projects need a system with file locks, such as Linux or macOS") from None
+        handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+    @contextmanager
+    def open_work_folder(self) -> Iterator[Path]:
+        """Yield an empty folder for files in clear, and remove it afterwards, as well as one that a crash left."""
+        work = self.folder / "work"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(mode=0o700)
+        try:
+            yield work
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
