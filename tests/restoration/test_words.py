@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.restoration.words import find_base_forms, inflect_word, is_one_slip, read_common_words
+from allonym.restoration.words import find_base_forms, inflect_word, is_one_slip
+from allonym.text.common import read_common_words
 
 
 def test_common_words_are_folded():

@@ -16,6 +16,7 @@ from functools import lru_cache, partial
 from itertools import permutations
 from typing import TYPE_CHECKING
 
+from allonym.detection.words import read_dictionary
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace import naming
@@ -32,6 +33,7 @@ from allonym.replace.person import (
     parse_person,
 )
 from allonym.replace.wording import match_case
+from allonym.text.common import read_common_words
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import find_given_name_variants, is_within_one_edit, list_singulars, normalize_surface
 
@@ -324,9 +326,11 @@ def _make_proposer(
         if stage == 4:
             name += "-" + pick(pools[2], f"{kind} 2", key, attempt)
         plain = normalize_surface(name)
+        if plain in read_common_words() or plain in read_dictionary():
+            return ""  # where somebody rewrites the text, nothing would tell it from the word
         if kind == FAMILY and cast.kb.find(name, _FIRMS):
             return ""  # a company that is called after its founder would be a real one
-        if make_family_name_key(name) == old_key or is_within_one_edit(plain, old):
+        if make_family_name_key(name) == old_key or is_within_one_edit(plain, old) or (len(old) > 3 and old in plain):
             return ""
         # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
         if attempt < _ENGLISH and any(near_names.get(f, owner) != owner for f in _list_deletion_forms(name)):

@@ -13,7 +13,7 @@ from allonym.labels import TAXONOMY
 from allonym.protocol import Traits
 from allonym.replace.dates import read_date
 from allonym.restoration.view import SPECIAL, View
-from allonym.restoration.words import read_common_words
+from allonym.text.common import read_common_words
 from allonym.text.fold import fold
 from allonym.text.names import normalize_organization, normalize_surface, parse_person, split_name
 

@@ -10,7 +10,8 @@ from allonym.restoration import fit, gaps
 from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, PERSON, TAG, Form, split_words_and_gaps
 from allonym.restoration.index import Reading, merge_equal_targets
 from allonym.restoration.view import View
-from allonym.restoration.words import Ending, read_common_words
+from allonym.restoration.words import Ending
+from allonym.text.common import read_common_words
 from allonym.text.fold import Level, fold
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
 from allonym.replace.tables import find_calendar_name
+from allonym.text.common import read_common_words, read_number_words
 from allonym.text.fold import fold
 from allonym.text.names import has_swapped_letters, is_within_one_edit
 
 _LONGEST_ORDINARY = 60
 _MOST_DIGITS = 4
-_NUMBER_WORDS = "numbers.txt"
 _NUMBER = re.compile(r"['’]?[0-9]{1,4}(?:[.,][0-9]{1,3})?(?:\s?%|st|nd|rd|th|s)?")
 _WORDS = re.compile(r"[^\W\d_]+(?:[ \-\u00a0\u2010\u2011][^\W\d_]+)*")
 _BETWEEN = re.compile(r"[ \-\u00a0\u2010\u2011]")
@@ -45,12 +45,6 @@ def read_lines(name: str) -> Iterator[str]:
     return (line for line in lines if line and not line.startswith("#"))
 
 
-@cache
-def read_common_words(name: str = "common.txt") -> frozenset[str]:
-    """Return the words of a list of common words, folded."""
-    return frozenset(fold(w) for line in read_lines(name) for w in line.split())
-
-
 def is_ordinary(replacement: str, label: str) -> bool:
     """Tell whether any text may contain a replacement by chance.
 
@@ -66,7 +60,7 @@ def is_ordinary(replacement: str, label: str) -> bool:
         return False
     words = [fold(w) for w in _BETWEEN.split(bare)]
     small, plain = bare.islower(), TAXONOMY.get_family(label) in _COMMON_NOUNS
-    if (small or plain) and read_common_words(_NUMBER_WORDS).issuperset(words):
+    if (small or plain) and read_number_words().issuperset(words):
         return True
     if len(words) > 1:
         return False
@@ -79,7 +73,7 @@ def is_rare(replacement: str) -> bool:
     A text derived from one with such a replacement has it from there.
     """
     word = fold(replacement.strip())
-    is_listed = word in read_common_words() or word in read_common_words(_NUMBER_WORDS)
+    is_listed = word in read_common_words() or word in read_number_words()
     return word.isalpha() and not is_listed and not _is_calendar_word(word)
 
 
