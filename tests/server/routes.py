@@ -16,6 +16,8 @@ OPEN = {
     ("GET", "/health"),
     ("POST", "/v1/setup"),
     ("POST", "/v1/session"),
+    ("POST", "/v1/session/link"),
+    ("GET", "/v1/session/ways"),
     ("GET", "/v1/study/{token}"),
     ("POST", "/v1/study/{token}"),
 }

@@ -22,9 +22,12 @@ STREAM = f"{ADDRESS.replace('http', 'ws')}/v1/stream"
 CALLERS = ("nobody", "annotator", "reviewer", "admin")
 RULES = {"name": "default", "detectors": ["rules"]}
 MAIL = "ada@example.com"
-OWN_REFUSAL = {("POST", "/v1/setup"): 403, ("POST", "/v1/session"): 401}  # of a wrong link, of a wrong password
+OWN_REFUSAL = {("POST", "/v1/setup"): 403, ("POST", "/v1/session/link"): 403, ("POST", "/v1/session"): 401}
+"""Of a wrong link, of a wrong password."""
+
 BODIES = {
     ("POST", "/v1/setup"): {"token": "x", "name": "n", "password": PASSWORD},
+    ("POST", "/v1/session/link"): {"token": "x"},
     ("POST", "/v1/session"): {"name": "n", "password": PASSWORD},
 }
 

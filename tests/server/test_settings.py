@@ -65,6 +65,12 @@ def test_environment(name, text, value):
         ("host = '0.0.0.0'", "behind_proxy"),
         ("host = 'a.example'", "behind_proxy"),
         ("host = '0.0.0.0'\ninsecure = true\npresidio_open = true", "loopback"),
+        ("local = true\nhost = '0.0.0.0'\ninsecure = true", "local is for a loopback address"),
+        ("local = true\nbehind_proxy = true", "behind_proxy"),
+        ("local = true\npublic_url = 'https://a.example'", "public_url"),
+        ("local = true\nhosts = ['a.example']", "hosts"),
+        ("local = true\ncors_origins = ['https://a.example']", "cors_origins"),
+        ("local = true\npresidio_open = true", "presidio_open"),
         ("= 1", "not valid TOML"),
     ],
 )

@@ -35,11 +35,13 @@ def serve(
     """Serve the HTTP API and the workbench, by default for this machine only.
 
     Every option is also a key of the settings file and an environment variable: --max-body-mb, max_body_mb,
-    ALLONYM_MAX_BODY_MB. The first start prints a link for creating the first account, an administrator's.
+    ALLONYM_MAX_BODY_MB. The first start prints a link for creating the first account, an administrator's. With --local
+    nobody needs an account: each start prints a link for the one user, who runs the server.
 
     \b
     Examples:
       allonym serve
+      allonym serve --local
       allonym serve --data /var/lib/allonym --port 8642
       allonym serve --config /etc/allonym/server.toml
     """

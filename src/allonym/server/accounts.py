@@ -7,6 +7,7 @@ it up and does not reveal it.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import secrets
 import threading
@@ -29,6 +30,9 @@ LEAST_PASSWORD = 12
 MOST_PASSWORD = 1024
 KEY_MARK = "alk_"
 LINK_HOURS = 24
+LOCAL = "local"
+"""Name of the only user of a server that its owner runs for themselves."""
+
 _CACHE_SECONDS = 5.0  # how long the owner of a token is not read again
 _CACHE_SIZE = 10_000
 _NOTE_SECONDS = 60  # how often the last use of a session or key is stored
@@ -54,6 +58,7 @@ class Accounts:
         self._session_seconds, self._idle_seconds = int(session_seconds), int(idle_seconds)
         self._hasher = PasswordHasher()
         self._unused_hash = self._hasher.hash(secrets.token_hex())
+        self._local_digest = ""
         self._hashing = threading.BoundedSemaphore(_HASHES)
         self._lock = threading.Lock()
         self._cache: dict[str, tuple[float, Caller]] = {}
@@ -63,8 +68,9 @@ class Accounts:
     # Links: for the first admin, and for whoever is invited
 
     def has_no_users(self) -> bool:
-        """Whether there is no user yet."""
-        return self._database.fetch_first_row(sa.select(db.users.c.id).limit(1)) is None
+        """Whether there is no user yet who can sign in: the local one cannot."""
+        users = sa.select(db.users.c.id).where(db.users.c.name != LOCAL).limit(1)
+        return self._database.fetch_first_row(users) is None
 
     def make_account_link(self, role: str) -> tuple[str, int]:
         """Return the token of a link with which one person makes one account, and when it expires."""
@@ -173,27 +179,55 @@ class Accounts:
         fits = self._verify_password(row.password if row else self._unused_hash, password[: MOST_PASSWORD + 1])
         if row is None or not fits or not row.active:
             raise RequestError("name or password is wrong", 401, "NotSignedIn")
-        token, moment = secrets.token_urlsafe(32), get_unix_time()
         unchanged = sa.select(db.users.c.id).where(
             db.users.c.id == row.id, db.users.c.password == row.password, db.users.c.active
         )
+        with self._database.open_write_transaction() as connection:
+            if connection.execute(unchanged.with_for_update()).first() is None:  # changed while the password was tried
+                raise RequestError("name or password is wrong", 401, "NotSignedIn")
+            token = self._open_session(connection, row.id)
+            if self._hasher.check_needs_rehash(row.password):
+                hashed = self._hasher.hash(password)
+                connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(password=hashed))
+        return token
+
+    def make_local_link(self) -> str:
+        """Return the token of the link by which the local user signs in while this server runs, as often as they like.
+
+        The local user is an admin without a password, made where there is none.
+        """
+        token = secrets.token_urlsafe(32)
+        values = {"role": "admin", "password": self._unused_hash, "active": True}
+        with self._database.open_write_transaction() as connection:
+            self._database.upsert_row(connection, db.users, {"name": LOCAL}, {**values, "created": get_unix_time()})
+        self._local_digest = hash_token(token)
+        return token
+
+    def sign_in_by_local_link(self, link_token: str) -> str:
+        """Return the token of a new session of the local user.
+
+        Raises:
+            RequestError: the link is not that of this start (403).
+        """
+        if not hmac.compare_digest(hash_token(link_token), self._local_digest):
+            raise RequestError("this link is not complete, or of an earlier start", 403, "WrongLink")
+        with self._database.open_write_transaction() as connection:
+            return self._open_session(connection, self._get_user_row(connection, LOCAL).id)
+
+    def _open_session(self, connection: sa.Connection, user_id: int) -> str:
+        """Store a new session of a user, remove those that have ended, and return its token."""
+        token, moment = secrets.token_urlsafe(32), get_unix_time()
+        old = sa.or_(db.sessions.c.expires <= moment, db.sessions.c.seen <= moment - self._idle_seconds)
         session = {
             "digest": hash_token(token),
-            "user": row.id,
+            "user": user_id,
             "csrf": secrets.token_urlsafe(32),
             "created": moment,
             "seen": moment,
             "expires": moment + self._session_seconds,
         }
-        with self._database.open_write_transaction() as connection:
-            if connection.execute(unchanged.with_for_update()).first() is None:  # changed while the password was tried
-                raise RequestError("name or password is wrong", 401, "NotSignedIn")
-            old = sa.or_(db.sessions.c.expires <= moment, db.sessions.c.seen <= moment - self._idle_seconds)
-            connection.execute(sa.delete(db.sessions).where(old))
-            connection.execute(sa.insert(db.sessions), [session])
-            if self._hasher.check_needs_rehash(row.password):
-                hashed = self._hasher.hash(password)
-                connection.execute(sa.update(db.users).where(db.users.c.id == row.id).values(password=hashed))
+        connection.execute(sa.delete(db.sessions).where(old))
+        connection.execute(sa.insert(db.sessions), [session])
         return token
 
     def sign_out(self, session_token: str) -> None:
@@ -340,7 +374,8 @@ class Accounts:
         return row
 
     def _check_another_admin_remains(self, connection: sa.Connection, user_id: int) -> None:
-        admins = sa.select(db.users.c.id).where(db.users.c.role == "admin", db.users.c.active).with_for_update()
+        is_admin = sa.and_(db.users.c.role == "admin", db.users.c.active, db.users.c.name != LOCAL)
+        admins = sa.select(db.users.c.id).where(is_admin).with_for_update()
         if list(connection.execute(admins).scalars()) == [user_id]:
             raise RequestError("the last admin must stay one", 409, "LastAdmin")
 
@@ -371,7 +406,7 @@ def _check_role(role: str) -> None:
 
 
 def _check_user_or_key_name(name: str, named: str) -> None:
-    if not 1 <= len(name) <= 64 or not is_valid_url_segment(name) or name == OPEN or set(name) & set("()"):
+    if not 1 <= len(name) <= 64 or not is_valid_url_segment(name) or name in (OPEN, LOCAL) or set(name) & set("()"):
         raise UsageError(
             f"the name of a {named} has 1 to 64 printable characters, no slash, no brackets, no space at its ends"
         )

@@ -117,7 +117,10 @@ def run(settings: Settings, print_line: Callable[[str], None]) -> None:
         services.url = settings.get_url(listener.getsockname()[1])
         configure_logs(settings.access_log)
         lines = [f"serving at {services.url}"]
-        if services.accounts.has_no_users():
+        if settings.local:
+            link = f"{services.url}/#/signin?token={services.accounts.make_local_link()}"
+            lines.append(f"open this link, and show it to nobody: {link}")
+        elif services.accounts.has_no_users():
             services.accounts.remove_account_links("admin")
             token, _ = services.accounts.make_account_link("admin")
             link = f"{services.url}/#/setup?token={token}"

@@ -31,6 +31,9 @@ class Settings(SettingGroup):
     behind_proxy: bool = declare_setting(
         False, "a proxy on this machine ends TLS and passes the client's address on (X-Forwarded-*)"
     )
+    local: bool = declare_setting(
+        False, "one user without an account, by a link that each start prints; only on loopback"
+    )
     insecure: bool = declare_setting(False, "allow other addresses than loopback without TLS")
     database_url: str = declare_setting(
         "", "database for users, jobs and reviews; by default SQLite in the data folder"
@@ -74,6 +77,11 @@ class Settings(SettingGroup):
                 f"host {self.host!r} is reached from other machines: set tls_certificate and tls_key, or behind_proxy "
                 "if a proxy on this machine ends TLS, or insecure"
             )
+        if self.local and not self.is_on_loopback:
+            raise UsageError(f"local is for a loopback address such as 127.0.0.1, got host {self.host!r}")
+        for name in ("behind_proxy", "public_url", "hosts", "cors_origins", "insecure", "presidio_open"):
+            if self.local and getattr(self, name):
+                raise UsageError(f"local does not go with {name}: only pages of this machine's own server may use it")
         if self.presidio_open and (not self.is_on_loopback or self.behind_proxy):
             raise UsageError("presidio_open is for loopback addresses only, and not behind a proxy")
 

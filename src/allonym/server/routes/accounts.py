@@ -9,6 +9,7 @@ from fastapi import APIRouter, Cookie, Query, Response
 from allonym.errors import RequestError
 from allonym.server.access import COOKIE, Caller
 from allonym.server.routes.parameters import Admin, AnyServices, Limit, Name, SignedIn
+from allonym.server.services import Services
 from allonym.server.wire import accounts as wire
 
 router = APIRouter(prefix="/v1", tags=["accounts"])
@@ -26,19 +27,19 @@ def make_account(body: wire.Setup, services: AnyServices) -> wire.UserOut:
 @router.post("/session", summary="Sign in")
 def sign_in(body: wire.SignIn, response: Response, services: AnyServices) -> wire.Session:
     """Set a cookie, for pages. Programs use API keys."""
-    token = services.accounts.sign_in(body.name, body.password)
-    response.set_cookie(
-        COOKIE,
-        token,
-        max_age=int(services.settings.session_hours * 3600),
-        httponly=True,
-        samesite="strict",
-        secure=services.settings.is_reached_by_tls,
-    )
-    caller = services.accounts.find_caller(token, is_key=False)
-    assert caller is not None
-    services.accounts.record_action(caller, "signed in")
-    return _describe_session(caller)
+    return _begin_session(services.accounts.sign_in(body.name, body.password), response, services)
+
+
+@router.post("/session/link", summary="Sign in by the link of a local server")
+def sign_in_by_link(body: wire.SignInLink, response: Response, services: AnyServices) -> wire.Session:
+    """Needs no account, but the token of the link that `allonym serve --local` printed."""
+    return _begin_session(services.accounts.sign_in_by_local_link(body.token), response, services)
+
+
+@router.get("/session/ways", summary="Ways to sign in")
+def list_ways(services: AnyServices) -> wire.Ways:
+    """Open to anybody: the page for signing in asks for it."""
+    return wire.Ways(local=services.settings.local)
 
 
 @router.get("/session", summary="Caller is signed in")
@@ -131,6 +132,22 @@ def list_actions(
 ) -> wire.Audit:
     """Caller did what, newest first; no text. The vault has its own log of what was restored: `allonym vault audit`."""
     return wire.Audit(entries=services.accounts.list_audit_lines(before, limit))
+
+
+def _begin_session(token: str, response: Response, services: Services) -> wire.Session:
+    """Set the cookie of a new session, and return its description."""
+    response.set_cookie(
+        COOKIE,
+        token,
+        max_age=int(services.settings.session_hours * 3600),
+        httponly=True,
+        samesite="strict",
+        secure=services.settings.is_reached_by_tls,
+    )
+    caller = services.accounts.find_caller(token, is_key=False)
+    assert caller is not None
+    services.accounts.record_action(caller, "signed in")
+    return _describe_session(caller)
 
 
 def _describe_session(caller: Caller) -> wire.Session:

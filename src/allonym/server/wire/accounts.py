@@ -21,6 +21,18 @@ class SignIn(Wire):
     password: str = Field(max_length=1024)
 
 
+class SignInLink(Wire):
+    """The token of the link that the start of a local server printed."""
+
+    token: str = Field(max_length=200)
+
+
+class Ways(Wire):
+    """How users sign in."""
+
+    local: bool = Field(description="by the link that the start of the server printed")
+
+
 class Setup(SignIn):
     """A new account by a one-time link."""
 

@@ -42,6 +42,12 @@ export async function signIn(name, password) {
   return load();
 }
 
+/** Signs in by the link that the start of a local server printed. */
+export async function signInByLink(token) {
+  await post("/v1/session/link", { token }, { quiet: true });
+  return load();
+}
+
 /** Uses a one-time link. */
 export async function setUp(token, name, password) {
   await request("POST", "/v1/setup", { body: { token, name, password }, quiet: true });

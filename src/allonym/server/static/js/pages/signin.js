@@ -1,11 +1,14 @@
 // Signing in.
 
+import { get } from "../api.js";
 import { form } from "../forms.js";
-import { field, h, icon, input, notice } from "../ui.js";
-import { signIn } from "../session.js";
+import { describeError, field, h, icon, input, notice } from "../ui.js";
+import { signIn, signInByLink } from "../session.js";
 
-/** The sign-in form; `next` is the page to go to, `over` says that a session has ended. */
-export async function show(root, { next, over }) {
+/** The sign-in form; `next` is the page to go to, `over` says that a session has ended, `token` is that of a link. */
+export async function show(root, { next, over, token }) {
+  const ways = await get("/v1/session/ways", { quiet: true });
+  if (ways.local) return showLink(root, token);
   const name = field({ label: "Name", control: input({ name: "name", autocomplete: "username", required: true, autocapitalize: "none", spellcheck: "false" }), check: (value) => (value.trim() ? "" : "Your name is needed.") });
   const password = field({ label: "Password", control: input({ name: "password", type: "password", autocomplete: "current-password", required: true }), check: (value) => (value ? "" : "Your password is needed.") });
   const sheet = form({
@@ -25,4 +28,21 @@ export async function show(root, { next, over }) {
     over && notice("Your session has ended. Sign in again to go on where you were."),
     sheet)));
   name.control.focus();
+}
+
+/** A local server has no passwords: whoever runs it has the link. */
+async function showLink(root, token) {
+  let says = "Open the link that allonym serve --local printed where you started it.";
+  let kind = "";
+  if (token) {
+    try {
+      await signInByLink(token);
+      location.replace("#/");
+      return;
+    } catch (error) {
+      [says, kind] = [`${describeError(error)} ${says}`, "danger"];
+    }
+  }
+  root.append(h("div", { class: "alone" }, h("div", { class: "card" },
+    h("div", { class: "brand" }, icon("brand"), "allonym"), h("h1", {}, "Sign in"), notice(says, { kind }))));
 }
