@@ -107,3 +107,11 @@ def test_intervals_that_only_meet_do_not_touch():
     reach = Reach([(3, 5), (8, 9)])
     assert [reach.touches(5, end) for end in (6, 8, 9)] == [False, False, True]
     assert [reach.touches(start, 3) for start in (0, 2)] == [False, False]
+
+
+def test_names_of_fields_are_dropped_and_runs_stay_together():
+    document = Document("a", "name: Ada\ntext: Brook met\nCyd.", {}, ((6, 9), (16, 21), (21, 25), (26, 30)))
+    plain = document.drop_field_names()
+    assert plain.text == "Ada\nBrook met\nCyd."
+    assert plain.part_texts() == document.part_texts()
+    assert Document("a", "Ada").drop_field_names().text == "Ada"

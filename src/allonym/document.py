@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
 from operator import itemgetter
 from types import MappingProxyType
 
@@ -163,6 +163,15 @@ class Document:
     def part_texts(self) -> tuple[str, ...]:
         """Return the parts' texts; the whole text where the document has no parts."""
         return tuple(self.text[a:b] for a, b in self.parts) if self.parts else (self.text,)
+
+    def drop_field_names(self) -> Document:
+        """Return the same parts without names of fields between them, each on a line of its own.
+
+        What only blanks separate stays as it is: the runs of a paragraph, the letters of a page.
+        """
+        gaps = [self.text[a:b] for (_, a), (b, _) in pairwise(self.parts)]
+        separators = [gap if not gap or gap.isspace() else "\n" for gap in gaps]
+        return Document.from_parts(self.id, self.part_texts(), self.meta, [*separators, ""])
 
 
 def merge_intervals(intervals: Iterable[Interval]) -> list[Interval]:

@@ -430,3 +430,19 @@ def test_audit_tells_of_jobs_without_any_name(admin, kept):
 def test_metrics_count_jobs(admin, kept):
     told = admin.get("/metrics").text
     assert 'allonym_jobs{state="done"}' in told
+
+
+def test_pdfs_are_anonymised_and_evaluated(annotator):
+    from tests.server.test_files import _pdf
+
+    letter = _pdf("Ada Brook lives here. Write to ada@example.com.")
+    job = ended(annotator, send(annotator, "anonymize", ("letter.pdf", letter), options={"policy": RULES}))
+    safe = made(annotator, job, "letter-safe.pdf").content
+    assert job["state"] == "done" and safe.startswith(b"%PDF") and b"ada@example" not in safe
+    options = {"measures": ["information"]}
+    job = ended(
+        annotator,
+        send(annotator, "evaluate", ("letter.pdf", letter), options=options, anonymised=[("letter.pdf", safe)]),
+    )
+    assert job["state"] == "done", job
+    assert {r["name"] for r in job["results"]} == {"report.html", "report.json"}

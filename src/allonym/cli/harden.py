@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,17 +116,14 @@ def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target:
     def rewrite_parts(number: int, document: Document) -> tuple[str, ...] | None:
         if number == UNCOUNTED:
             return document.part_texts()
-        pieces = [document.text] if document.turns else list(document.part_texts())
-        ready = waiting.get(text := "\n".join(pieces))
+        document = document if document.turns else document.drop_field_names()
+        text, places = document.text, document.parts or ((0, len(document.text)),)
+        ready = waiting.get(text)
         if not ready:
             raise DataError(
                 f"{path}: document {number + 1} differs from what was read; name the text's field by --anonymised-field"
             )
         new_text = ready.pop(0) if len(ready) > 1 else ready[0]
-        if document.turns:
-            return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), new_text.edits))
-        starts = accumulate((len(piece) + 1 for piece in pieces), initial=0)
-        places = [(start, start + len(piece)) for start, piece in zip(starts, pieces, strict=False)]
         return tuple(apply_edits_to_parts(text, places, new_text.edits))
 
     rewrite_path(path, target, rewrite_parts, fields=fields or None, format=source.format, overwrite=overwrite)

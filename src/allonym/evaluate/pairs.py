@@ -192,7 +192,7 @@ def _normalise_fields(fields: Fields) -> tuple[str, ...]:
 
 def _join_text(document: Document) -> str:
     """Return all parts of a document as lines, without names of fields in front of them."""
-    return document.text if document.turns else "\n".join(document.part_texts())
+    return document.text if document.turns else document.drop_field_names().text
 
 
 def _read_documents(source: str | Path, fields: tuple[str, ...], format: str | None) -> dict[str, Document]:

@@ -137,7 +137,7 @@ def reduce_to_text(document: Document, *, has_named_fields: bool) -> Document:
     if not has_named_fields and isinstance(text, str):
         document = Document(document.id, text, document.meta)
     elif document.parts:
-        document = Document(document.id, "\n".join(document.part_texts()), document.meta)
+        document = Document(document.id, document.drop_field_names().text, document.meta)
     return add_turns(document)
 
 

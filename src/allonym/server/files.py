@@ -16,7 +16,7 @@ from typing import Any
 
 from allonym.batch import RECORD_ERRORS
 from allonym.document import Document
-from allonym.errors import DataError, PlanMismatch, RefusedContent, RequestError, hide_foreign_errors, require_extra
+from allonym.errors import DataError, PlanMismatch, RequestError, hide_foreign_errors, require_extra
 from allonym.files.formats import format_of
 from allonym.files.record import Chunk, Draft, Failure, Job, ParsedChunk, render_and_verify_draft
 from allonym.plan import Plan, apply_parts
@@ -28,7 +28,7 @@ FORMATS = (
     "txt", "md", "docx", "pdf", "jsonl", "json", "csv", "tsv", "html", "eml", "xlsx", "srt", "vtt", "pptx", "odt",
     "ods", "odp", "rtf", "epub", "ics", "vcf", "xml", "yaml", "ipynb",
 )  # fmt: skip
-"""The formats that are read. All but ``pdf`` are written too."""
+"""The formats that are read and written."""
 
 MOST_DOCUMENTS = 10_000
 MOST_PAGES = 2_000
@@ -67,7 +67,7 @@ def read_file_texts(data: bytes, file_name: str, max_chars: int) -> wire.FileTex
         raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
     ids = _list_ids_or_numbers(documents)
     texts = [_make_file_text(id, document) for id, document in zip(ids, documents, strict=True)]
-    return wire.FileTexts(name=file_name, format=kind, saveable=kind != "pdf", documents=texts)
+    return wire.FileTexts(name=file_name, format=kind, documents=texts)
 
 
 def _make_file_text(document_id: str, document: Document) -> wire.FileText:
@@ -91,8 +91,6 @@ def apply_plans_to_file(data: bytes, file_name: str, plans: Mapping[str, Plan]) 
         DataError: the file cannot be read.
     """
     with limit_resources():
-        if get_readable_format_name(file_name) == "pdf":
-            raise RefusedContent("a PDF is read, not written; save its text as TXT")
         _, chunks = _parse_file_chunks(data, file_name)
         ids = _list_ids_or_numbers(_list_documents(chunks))
         missing = sum(id not in plans for id in ids)

@@ -226,4 +226,4 @@ def _load_digests(file: Path | None, vault: VaultChoice) -> Digests:
 
 def _read_ids_and_texts(source: Path, texts: TextFields) -> Iterator[tuple[str, str]]:
     for document in texts.read_documents(source):
-        yield document.id, "\n".join(document.part_texts())
+        yield document.id, document.drop_field_names().text

@@ -45,7 +45,7 @@ async def read_file(request: Request, caller: Detecting, services: AnyServices) 
 )
 async def apply_plans(request: Request, caller: Anonymizing, services: AnyServices) -> Response:
     """The file with the plan of each of its documents applied: formatting stays, properties that name people are
-    emptied. Each document needs a plan that was made for its text. A PDF cannot be written."""
+    emptied. Each document needs a plan that was made for its text. A PDF comes back redacted."""
     async with _hold_file_slot(services):
         name, data, field = await _receive_file(request, services.settings.timeout)
         plans = await run_in_threadpool(_parse_plans, field)

@@ -59,8 +59,8 @@ _FIELDS: dict[str, Any] = {
 )
 async def make_job(request: Request, caller: JobUser, services: AnyServices) -> wire.Job:
     """Upload files to be processed in the background: TXT, MD, JSONL, JSON, CSV, TSV, Parquet, HTML, EML, DOCX, XLSX,
-    SRT, VTT, also packed (`.gz`). The names of files are shown again, cleaned; they are never used as paths. Uploads
-    are removed when the job has ended (of a swap, with its results)."""
+    PDF, SRT, VTT and others, also packed (`.gz`). The names of files are shown again, cleaned; they are never used as
+    paths. Uploads are removed when the job has ended (of a swap, with its results)."""
 
     def add_job() -> wire.Job:
         uploads = []

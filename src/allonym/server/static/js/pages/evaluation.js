@@ -10,7 +10,7 @@ import { actions, ended, jobPage, kindPage, progressBar, resultPath, results, st
 import { loaded } from "./loading.js";
 import { fileList } from "./policychoice.js";
 
-const FILES = ".jsonl,.json,.csv,.tsv,.txt,.docx,.xlsx,.parquet";
+const FILES = ".jsonl,.json,.csv,.tsv,.txt,.md,.docx,.pdf,.xlsx,.odt,.rtf,.html,.eml,.parquet";
 
 export async function show(root, { rest }) {
   await stylesheet("pages/pages.css");

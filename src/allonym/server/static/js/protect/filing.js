@@ -12,14 +12,19 @@ export function stem(name) {
   return name.replace(/\.[^.]+$/, "") || "text";
 }
 
+/** What the server reads in a file: {name, format, documents}. */
+export function readFile(file, onprogress) {
+  const form = new FormData();
+  form.append("file", file);
+  return upload("/v1/files/text", form, { onprogress });
+}
+
 /** Opens the files; all their documents then lie on the desk. */
 export async function openFiles(desk, files, onprogress) {
   const documents = [];
   let source = null;
   for (const [i, file] of files.entries()) {
-    const form = new FormData();
-    form.append("file", file);
-    const read = await upload("/v1/files/text", form, { onprogress: (share) => onprogress?.((i + share) / files.length) });
+    const read = await readFile(file, (share) => onprogress?.((i + share) / files.length));
     source = files.length === 1 ? { file, name: read.name, format: read.format, saveable: read.saveable } : null;
     for (const d of read.documents) documents.push({ id: files.length > 1 ? `${read.name} ${d.id}` : d.id || read.name, text: d.text });
   }

@@ -8,6 +8,7 @@ import { may } from "../../session.js";
 import { count, many, number } from "../format.js";
 import { paged } from "../loading.js";
 import { readable } from "../../families.js";
+import { ACCEPTED, readFile } from "../../protect/filing.js";
 
 export const STATES = {
   new: ["new", ""],
@@ -107,10 +108,10 @@ export function askDocuments(project, added) {
       failed.hidden = false;
     }
   };
-  const zone = dropZone({ label: "Drop files here: JSON Lines with id and text, or one text each", accept: ".jsonl,.ndjson,.txt,.md", multiple: true, onfiles: take });
+  const zone = dropZone({ label: "Drop files here: JSON Lines with id and text, tables, documents, PDFs", accept: `${ACCEPTED},.ndjson`, multiple: true, onfiles: take });
   const open = dialog({
     title: "Add documents",
-    body: h("div", { class: "stack" }, zone, bar, failed, h("p", { class: "small muted" }, "JSON Lines: one document per line, {\"id\": …, \"text\": …} or {\"id\": …, \"turns\": [{\"speaker\": …, \"text\": …}]}.")),
+    body: h("div", { class: "stack" }, zone, bar, failed, h("p", { class: "small muted" }, "JSON Lines: one document per line, {\"id\": …, \"text\": …} or {\"id\": …, \"turns\": [{\"speaker\": …, \"text\": …}]}. Of other files each record is a document, such as a row of a table.")),
     closed: () => { left = true; added(); },
   });
 }
@@ -125,8 +126,8 @@ async function readDocuments(files) {
         return typeof record.text === "string" ? { id, text: record.text } : null;
       }, "an object with text, or with turns, is needed."));
     } else {
-      const text = await file.text();
-      if (text.trim()) out.push({ id: makeId(file.name), text });
+      const { name, documents } = await readFile(file);
+      for (const { id, text } of documents) if (text.trim()) out.push({ id: makeId(documents.length > 1 ? `${name}-${id}` : name), text });
     }
   }
   if (!out.length) throw new Error("The files hold no documents.");
