@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.restoration.words import find_base_forms, inflect_word, is_one_slip
-from allonym.text.common import read_common_words
+from allonym.text.prose import read_common_words
 
 
 def test_common_words_are_folded():

@@ -33,9 +33,9 @@ from allonym.replace.person import (
     parse_person,
 )
 from allonym.replace.wording import match_case
-from allonym.text.common import read_common_words
 from allonym.text.fold import to_ascii_letters
 from allonym.text.names import find_given_name_variants, is_within_one_edit, list_singulars, normalize_surface
+from allonym.text.prose import read_common_words
 
 if TYPE_CHECKING:
     from allonym.replace.mailbox import Mailboxes

@@ -13,9 +13,9 @@ from allonym.labels import TAXONOMY
 from allonym.protocol import Traits
 from allonym.replace.dates import read_date
 from allonym.restoration.view import SPECIAL, View
-from allonym.text.common import read_common_words
 from allonym.text.fold import fold
 from allonym.text.names import normalize_organization, normalize_surface, parse_person, split_name
+from allonym.text.prose import read_common_words
 
 SPLIT = re.compile(r"([^\W_]+)")
 _MARKED = re.compile(r"((?:[^\W_][\u0300-\u036f]*)+)")

@@ -11,8 +11,8 @@ from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, PERSON, TAG, Fo
 from allonym.restoration.index import Reading, merge_equal_targets
 from allonym.restoration.view import View
 from allonym.restoration.words import Ending
-from allonym.text.common import read_common_words
 from allonym.text.fold import Level, fold
+from allonym.text.prose import read_common_words
 
 if TYPE_CHECKING:
     from allonym.restoration.scan import Scan

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from allonym.labels import TAXONOMY
 from allonym.replace.tables import find_calendar_name
-from allonym.text.common import read_common_words, read_number_words
 from allonym.text.fold import fold
 from allonym.text.names import has_swapped_letters, is_within_one_edit
+from allonym.text.prose import read_common_words, read_number_words
 
 _LONGEST_ORDINARY = 60
 _MOST_DIGITS = 4

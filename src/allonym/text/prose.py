@@ -11,7 +11,7 @@ from allonym.text.fold import fold
 @cache
 def read_common_words() -> frozenset[str]:
     """Return words that are common in one of ten languages."""
-    return _read_words("common.txt")
+    return _read_words("prose.txt")
 
 
 @cache
