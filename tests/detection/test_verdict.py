@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 from allonym.detection import TAGGER
+from allonym.detection.turns import add_turns
 from allonym.detection.verdict import give_one_label, weigh_findings
 from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
@@ -51,6 +52,8 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("he met bin Rashid", ("bin Rashid", "PERSON", 0.9), "bin Rashid"),
         ("the Tolliver Hall, room 2.14", ("Tolliver Hall, room 2.14", "FACILITY", 0.8), "Tolliver Hall"),
         ("We met PC 4471 Goodall.", ("PC 4471 Goodall", "PERSON", 0.8), "Goodall"),
+        ("Department: Regulatory Pumps", ("Department: Regulatory Pumps", "ORGANIZATION", 0.9), "Regulatory Pumps"),
+        ("Graham at Pike & Rowe (9)", ("Pike & Rowe (", "STREET_ADDRESS", 0.5), "Pike & Rowe"),
         ("3. Pumps. Cllr Tolliver spoke", ("3. Pumps. Cllr Tolliver", "PERSON", 0.9), "Pumps. Cllr Tolliver"),
         ("Total incl. Vane", (". Vane", "ORGANIZATION", 0.9), "Vane"),
         ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
@@ -58,6 +61,13 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
 )
 def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
     assert [surface for surface, _ in weigh(text, mark)] == [wanted]
+
+
+def test_labels_of_nobody_are_no_findings():
+    document = add_turns(Document("", "P3: Same.\nLead: P4, you nod? Ask @here.\nP4: I do.\nP3: So."))
+    assert len(document.turns) == 4
+    marks = place(document.text, ("P4", "DATE", 0.9), ("@here", "SOCIAL_HANDLE", 0.9))
+    assert weigh_findings(document, marks) == []
 
 
 def test_given_names_of_a_list_are_two_people():
@@ -74,6 +84,10 @@ def test_given_names_of_a_list_are_two_people():
     "text, mark, is_kept",
     [
         ("See section 6 of it", ("section 6", "LAW", 0.7), False),
+        ("Cost centre: 4410", ("4410", "DATE", 0.9), False),
+        ("It was in 1910", ("1910", "DATE", 0.9), True),
+        ("Mean age: 75.7", ("75", "AGE", 0.9), False),
+        ("We map it by ward for Hove", ("ward for", "STREET_ADDRESS", 0.4), False),
         ("3 x oak board, 2.4 m", ("3 x oak board", "STREET_ADDRESS", 0.3), False),
         ("PC 2217 Goodall took it", ("PC", "PRODUCT", 0.7), False),
         ("My PC 2217 fails", ("PC", "PRODUCT", 0.7), True),

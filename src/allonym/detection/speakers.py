@@ -36,6 +36,8 @@ _STOP = read_word_list("no_names")
 _FIELDS = read_word_list("form_fields") - FAMILY_NAMES
 _PLAIN = read_ordinary_words() | read_word_list("unit_words") | _FIELDS | _ROLES
 """What names nobody where a label or a greeting has no other words: "Deposit:", "Dear Housing Association"."""
+_NUMBERS = frozenset(("number", "no", "nr", "ref", "reference", "code", "id", "date"))
+"""What no name ends with: "NI number"."""
 _ACRONYMS = read_word_list("acronyms")
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
@@ -187,7 +189,12 @@ def locate_speaker_name(label: str) -> Interval | None:
     end = end or len(label)
     words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
     plain = [_is_role(m[0]) or m[0].lower() in _FIELDS for m in words]
-    if not words or all(plain) or (any(plain) and all(m[0].lower() in _PLAIN for m in words)):
+    if (
+        not words
+        or all(plain)
+        or words[-1][0].lower() in _NUMBERS
+        or (any(plain) and all(m[0].lower() in _PLAIN for m in words))
+    ):
         return None
     while len(words) > 1 and lower_alphanumerics(words[0][0]) in TITLES:
         words.pop(0)

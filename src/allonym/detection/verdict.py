@@ -31,6 +31,7 @@ from allonym.text.words import COMPOUND, find_words
 
 _SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
 _FAINT, _LIKELY, _SURE, _CERTAIN = 0.1, 0.3, 0.65, 0.9
 """Chances below which a word is no name: anywhere; where its capital says nothing; where it is an ordinary word; at the
 start of a sentence. Of 1,100 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where
@@ -48,7 +49,7 @@ _COUNTED = re.compile(
     r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
     r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
     r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
-    r"|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
@@ -70,7 +71,7 @@ _DEGREE = re.compile(
     r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
 )
 _SPECIALITIES = read_word_list("specialities")
-_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
+_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |[Ll]evel \d\b|(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
 """What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
@@ -84,6 +85,12 @@ _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+")
+_AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
+_EVERYBODY = ("@channel", "@here", "@everyone", "@all")
+_CODE = re.compile(r"[A-Z]{1,3}\d{1,2}")
+"""A speaker's label that names nobody: "P4"."""
+_FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
+_NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _RATIO = re.compile(r"\d{2}[/:]\Z")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
@@ -139,7 +146,10 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     Neither is done to a finding with another right beside it, for the two may be one name.
     """
     text = document.text
-    findings = [span for span in findings if span.label != "DATE" or not _recurs(text, span)]
+    findings = [span for span in findings if not (span.label == "DATE" and _recurs(text, span))]
+    codes = {text[slice(*turn.speaker)] for turn in document.turns if turn.speaker is not None}
+    labels_of_nobody = {*filter(_CODE.fullmatch, codes), *_EVERYBODY}
+    findings = [span for span in findings if text[span.start : span.end] not in labels_of_nobody]
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
@@ -229,6 +239,9 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
     if span.label != "DATE":
         while start < end and text[start] in ".,;:) ":
             start += 1
+        while start < end and text[end - 1] in ",;:( ":
+            end -= 1
+        start = _skip_field(text, start, end)
         if text[start - 1 : start] in ("", "\n") and (numbered := _NUMBERED.match(text, start, end)):
             start = numbered.end()
     for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
@@ -256,6 +269,16 @@ def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int
         elif _SUBJECT.match(text, degree.end(), end) or degree.end() == end:
             start = end
     return start, end
+
+
+def _skip_field(text: str, start: int, end: int) -> int:
+    """Where a finding starts without the name of the field before it: "Department: Legal" at the start of a line."""
+    if text[start - 1 : start] not in ("", "\n") or (colon := text.find(": ", start, end)) < 0:
+        return start
+    is_field = all(
+        word in _FIELDS or word in _UNITS or word in _SMALL for word in find_words(text[start:colon].lower())
+    )
+    return colon + 2 if is_field else start
 
 
 def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[int, int]:
@@ -296,6 +319,12 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
         return True
+    if span.label == "AGE" and _AVERAGE.search(text, max(0, start - 20), start):
+        return True
+    if span.label == "DATE" and _NO_YEAR.fullmatch(surface):
+        return bool(_FIELD_BEFORE.search(text, max(0, start - 40), start))
+    if span.label == "STREET_ADDRESS" and surface.islower() and not any(map(str.isdigit, surface)):
+        return uses_capitals(text) and span.score < _SURE
     if span.label == "STREET_ADDRESS" and _QUANTITY.match(text, start, end):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
@@ -430,7 +459,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_plain = (
             is_small
             and chance < _SURE
-            and all(s.label in _THINGS for s in spans)
+            and all(s.label in (_PLAIN_IF_CAREFUL if is_careful else _THINGS) for s in spans)
             and all(word in read_dictionary() or word.removesuffix("s") in read_dictionary() for word in words)
         )
         if is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
