@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "harden": "allonym.cli.harden:harden",
     "serve": "allonym.cli.serve:serve",
     "vault": "allonym.cli.vault:vault",
+    "project": "allonym.cli.project:project",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",
     "llm": "allonym.cli.llm:llm",

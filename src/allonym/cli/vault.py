@@ -60,14 +60,14 @@ def init(
     """
     from allonym.vault import Vault
 
-    vault_secret = _make_or_read_secret(new_secret_file, secret)
+    vault_secret = make_or_read_secret(new_secret_file, secret)
     try:
         Vault.create(where, vault_secret, keep_days=keep_days, actor=actor).close()
     except BaseException:
         if new_secret_file is not None:
             new_secret_file.unlink(missing_ok=True)
         raise
-    _print_new_secret_note(new_secret_file)
+    print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Count the contents of a vault.")
@@ -132,8 +132,8 @@ def rotate(
     """
     with secret.open_vault(where) as opened:
         # The new secret is safe on disk before it is in force, and stays there whatever happens.
-        opened.rotate(_make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
-    _print_new_secret_note(new_secret_file)
+        opened.rotate(make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
+    print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Delete entries permanently.")
@@ -307,7 +307,7 @@ def audit(where: str = VAULT, *, secret: SecretChoice, json: bool = JSON) -> Non
     print_table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
 
 
-def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
+def make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     """Return a new secret, written to its file, or the one that the options name.
 
     Raises:
@@ -336,7 +336,7 @@ def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     return read_secret(line, str(new_file))
 
 
-def _print_new_secret_note(file: Path | None) -> None:
+def print_new_secret_note(file: Path | None) -> None:
     if file is not None:
         print_note(f"the secret is in {file}; keep it apart from the vault, and make a copy of it", label="made:")
 
