@@ -44,11 +44,19 @@ def test_the_command_intruder(call, files):
     done = call(*base, "--group", "fame", "--json", files / "out.json", "--report", files / "out.html")
     assert done.code == 0, done.out
     assert "grand" in done.out and "all texts" in done.out
+    worst = json.loads((files / "out.json").read_text())["linkage"]["panel"]["worst"]
+    assert done.out.index("Identified at worst") < done.out.index("all texts") and worst["name"] in done.out
     told = json.loads((files / "out.json").read_text())["linkage"]
     assert told["all"]["texts"] == 80 and "terms" not in told
     page = (files / "out.html").read_text()
-    assert "Intruder: record linkage" in page and "goats" not in page
+    assert "Intruders: who is identified" in page and "goats" not in page
     assert call(*base, "--background", files / "before.jsonl", "--quiet").code == 0
+    for name, words in PEOPLE.items():
+        (files / "public").mkdir(exist_ok=True)
+        (files / "public" / f"{name}.txt").write_text(f"It is known for {' '.join(words)}.")
+    assert call(*base, "--background", files / "public", "--json", files / "public.json", "--quiet").code == 0
+    rows = {row["name"]: row for row in json.loads((files / "public.json").read_text())["linkage"]["panel"]["rows"]}
+    assert rows["background words"]["identified"]["n"] == 80 and rows["background words"]["before"]["value"] == 1
     wrong = call("evaluate", "intruder", files / "before.jsonl", files / "after.jsonl", "--subject", "persons")
     assert wrong.code == 2 and "person" in wrong.err
 

@@ -123,6 +123,15 @@ def test_public_background_is_searched_by_words_and_by_meaning():
     assert not any(r.is_measured for r in measure_panel(before, after, subjects, background=copies).rows[6:])
 
 
+def test_what_is_not_judged_is_learnt_from():
+    before, after, subjects, _ = make_corpus(write=lambda _, words: " ".join(words))
+    panel = measure_panel(before, after, subjects, judged=[0, 9, 10])
+    assert (panel.texts, panel.unjudged) == (3, 0) and panel.worst.identified.n == 3
+    assert panel.worst.identified.value == 1
+    nothing = measure_panel(before, after, subjects, judged=[])
+    assert "no text was to be judged" in nothing.worst.identified.method
+
+
 def test_groups_have_tables_of_their_own_and_nothing_depends_on_order_or_chance():
     before, after, subjects, groups = make_corpus(write=lambda _, words: words[0])
     panel = measure_panel(before, after, subjects, groups=groups)

@@ -117,6 +117,7 @@ def test_a_chunk_that_is_what_it_was_does_not_count():
     nothing = check_runs(corpus, [Changed({}, {})])
     assert nothing.guessed() == {}
     assert [a.table for a in nothing.attacks] == [(0, 0, 0, 0)] * 2
+    assert not nothing.panel.worst.is_measured
 
 
 def test_progress_and_repr():

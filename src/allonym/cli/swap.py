@@ -266,6 +266,9 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
 
 def _print_result(result: Result, paths: Sequence[Path]) -> None:
     """Show the run in a few lines, on standard error."""
+    from allonym.report.panel import describe_all, describe_worst
+    from allonym.report.values import Values
+
     releases, corpus, numbers = result.releases, result.made, result.made.numbers
     chunks, population = len(releases.corpus.chunks), releases.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
@@ -279,6 +282,11 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
         ("risk", f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}"),
     ]
+    if panel := result.values["panel"]:
+        worst, others = describe_worst(Values(panel), "changed chunks"), describe_all(Values(panel))
+        rows[:0] = [("protection", worst), ("panel", others)]
+    else:
+        rows.insert(0, ("protection", "not measured: with --check, a panel of intruders guesses the changed chunks"))
     attacks = result.values["attacks"]
     if attacks:
         guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)

@@ -199,9 +199,8 @@ def document_risk(
     if intruder is not None and len(intruder.ranks) != n:
         raise UsageError(f"document_risk: an intruder on these {n} texts is required, got one on {len(intruder.ranks)}")
     if intruder is None and subjects is not None:
-        intruder = reidentification(
-            original, anonymised, subjects, groups=groups, background=background, features=features, seed=seed
-        )
+        options = {"groups": groups, "background": background, "features": features, "seed": seed}
+        intruder = reidentification(original, anonymised, subjects, knows="anonymised", **options)
     traits = leftovers(anonymised, entities=entities, advance=advance)
     identified = intruder.found if intruder is not None else (None,) * n
     judged = np.array([i for i, f in enumerate(identified) if f is not None], np.int64)

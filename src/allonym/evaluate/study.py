@@ -8,6 +8,7 @@ The measures of a whole evaluation in one table: what each needs, how it is call
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from allonym import evaluate as package
 from allonym.errors import DataError, MissingExtra, UnknownNameError, UsageError
 from allonym.evaluate.pairs import Pairs, check_lengths, get_metadata_value
 from allonym.files.state import State, digest_values
+from allonym.intruder.panel import measure_panel
 from allonym.serial import Serialisable
 from allonym.train.records import Record
 
@@ -81,6 +83,7 @@ def evaluate(
     labels: Key | None = None,
     subjects: Key | None = None,
     groups: Key | None = None,
+    documents: Key | None = None,
     background: Sequence[tuple[str, str]] = (),
     measures: Sequence[str] | None = None,
     review_above: float | None = None,
@@ -97,7 +100,8 @@ def evaluate(
         labels: the class of each text, or the metadata field that says it.
         subjects: whom each text is about, or the metadata field that says it; empty where that is not known.
         groups: of texts whose rates are told apart, or the metadata field that says them.
-        background: further (text, subject) pairs that an intruder knows.
+        documents: of which document each text is a part, or the metadata field that says it; None: each is one.
+        background: further (text, subject) pairs that intruders know: public texts about candidates.
         measures: names of :data:`~allonym.evaluate.study.MEASURES`; None: all.
         review_above: the risk of a document, 0 to 1, above which people should look at it.
         texts: whether the values may hold words of the texts; such values are never kept in ``state``.
@@ -116,6 +120,7 @@ def evaluate(
         labels=_read_metadata_column(pairs, labels, "labels"),
         subjects=_read_metadata_column(pairs, subjects, "subjects", partly=True),
         groups=_read_metadata_column(pairs, groups, "groups"),
+        documents=_read_metadata_column(pairs, documents, "documents"),
         background=tuple((text, subject) for text, subject in background),
         review_above=review_above,
         seed=seed,
@@ -147,7 +152,7 @@ def evaluate(
         results[name] = values
         if advance is not None:
             advance(name, 1, 1)
-    columns = {"labels": labels, "subjects": subjects, "groups": groups}
+    columns = {"labels": labels, "subjects": subjects, "groups": groups, "documents": documents}
     settings = {
         "measures": names,
         "seed": seed,
@@ -241,7 +246,8 @@ class Inputs:
         labels: the class of each text, that a classifier learns.
         subjects: whom each text is about: what an intruder wants to know.
         groups: of texts, whose rates are told apart, such as fame.
-        background: further texts with their subjects, that an intruder knows.
+        documents: of which each text is a part.
+        background: further texts with their subjects, that intruders know.
         review_above: the risk of a document above which people look at it, 0 to 1; None: nobody does.
         seed: of everything that is drawn.
         done: results that other measures build on, by name; filled while they are taken.
@@ -252,6 +258,7 @@ class Inputs:
     labels: tuple[str, ...] | None = field(default=None, repr=False)
     subjects: tuple[str, ...] | None = field(default=None, repr=False)
     groups: tuple[str, ...] | None = field(default=None, repr=False)
+    documents: tuple[str, ...] | None = field(default=None, repr=False)
     background: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     review_above: float | None = None
     seed: int = 0
@@ -298,14 +305,18 @@ def _measure_residual(inputs: Inputs, texts: bool, advance: Advance | None) -> M
 
 
 def _measure_linkage(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
-    def report_half(half: int) -> Advance | None:
-        return None if advance is None else lambda count, total: advance(half * total + count, 2 * total)
-
-    if inputs.background:
-        return _run_intruder_once(inputs, advance).to_dict(texts)
-    values = _run_intruder_once(inputs, report_half(0)).to_dict(texts)
-    # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
-    return {**values, "released": _run_intruder_once(inputs, report_half(1), "anonymised").to_dict()}
+    pairs = inputs.pairs
+    panel = measure_panel(
+        pairs.original,
+        pairs.anonymised,
+        inputs.subjects or (),
+        groups=inputs.groups,
+        documents=inputs.documents,
+        background=inputs.background,
+        seed=inputs.seed,
+        advance=advance,
+    )
+    return {"panel": panel.to_dict(), **_run_intruder_once(inputs, None).to_dict(texts)}
 
 
 def _run_intruder_once(inputs: Inputs, advance: Advance | None, knows: Knows = "original") -> Reidentification:
@@ -321,7 +332,8 @@ def _run_intruder_once(inputs: Inputs, advance: Advance | None, knows: Knows = "
 
 def _measure_document_risk(inputs: Inputs, texts: bool, advance: Advance | None) -> Mapping[str, Any]:
     options = {"groups": inputs.groups, "background": inputs.background or None, "review_above": inputs.review_above}
-    intruder = _run_intruder_once(inputs, None) if inputs.subjects else None
+    # Who anonymises texts of their own by the same means, or holds others of the release, knows what it does to words.
+    intruder = _run_intruder_once(inputs, None, "anonymised") if inputs.subjects else None
     result = _run_measure("document_risk", inputs, inputs.subjects, intruder=intruder, advance=advance, **options)
     return cast(Mapping[str, Any], result.to_dict())
 
@@ -353,7 +365,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "What was found, and what was missed", ("gold",), (), _make_runner("detection", gold="gold")
         ),
         "linkage": Measure(
-            "Who can be found by an intruder", ("subjects",), ("groups", "background"), _measure_linkage
+            "Who is identified by intruders", ("subjects",), ("groups", "documents", "background"), _measure_linkage
         ),
         "document_risk": Measure(
             "Which texts are at risk", (), ("subjects", "groups", "background", "review_above"), _measure_document_risk
@@ -398,7 +410,7 @@ class Headline(NamedTuple):
         side: ``risk`` or ``utility``.
         better: ``low`` or ``high``.
         kind: ``share`` or ``number``; digits: decimals.
-        note: how to read it.
+        note: how to read it; a path in braces stands for what the values hold there.
         value: where it is in the measure's plain values, keys with dots.
         before: where the same number of the originals is; chance: where that of guessing is. Empty: nowhere.
     """
@@ -424,10 +436,8 @@ def _parse_headline(line: str, note: str) -> Headline:
 
 
 _HEADLINES = """
-Found by an intruder | linkage | linkage.all.after | risk | low | share | all.before | all.chance
-    share of texts whose subject an intruder names who knows other texts about the same subjects
-Found by one who has other released texts | released | linkage.released.all.after | risk|low|share|| released.all.chance
-    the same by an intruder who has learnt from the anonymised texts of others about the same subjects
+Identified at worst | linkage | linkage.panel.worst.identified | risk|low|share| panel.worst.before | panel.worst.chance
+    share of texts identified by the worst of the panel: the {panel.worst.name} intruder, who {panel.worst.knows}
 Missed mentions | missed | detection.leaks.all.mentions | risk | low | share | |
     share of the marked mentions that are not covered wholly
 Residual risk | residual | residual.total.mean | risk | low | number.2 | |
@@ -462,7 +472,9 @@ def list_headlines(measures: Mapping[str, Mapping[str, Any]]) -> list[dict[str, 
         values = measures.get(line.measure, {})
         numbers = {name: get_nested_value(values, getattr(line, name)) for name in ("value", "before", "chance")}
         if numbers["value"] is not None:
-            out.append({**line._asdict(), **numbers})
+            parts = re.split(r"\{([^}]*)\}", line.note)
+            parts[1::2] = [str(get_nested_value(values, path)) for path in parts[1::2]]
+            out.append({**line._asdict(), **numbers, "note": "".join(parts)})
     return out
 
 

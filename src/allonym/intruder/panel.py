@@ -8,7 +8,7 @@ or after, nor from a copy, nor from another text of the same document.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from types import MappingProxyType
@@ -86,7 +86,7 @@ class Panel(Serialisable):
         folds: into which the texts were divided.
     """
 
-    KEYS = ("worst", "rows", "groups", "rank", "texts", "subjects", "unjudged", "folds")
+    KEYS = ("worst", "rows", "groups=_group_rows", "rank", "texts", "subjects", "unjudged", "folds")
 
     rows: tuple[PanelRow, ...]
     groups: Mapping[str, tuple[PanelRow, ...]]
@@ -98,7 +98,16 @@ class Panel(Serialisable):
 
     @property
     def worst(self) -> PanelRow:
-        return max(self.rows, key=lambda row: row.identified.value if row.is_measured else -1.0)
+        return find_worst_row(self.rows)
+
+    @property
+    def _group_rows(self) -> list[dict[str, object]]:
+        return [{"name": name, "worst": find_worst_row(rows), "rows": rows} for name, rows in self.groups.items()]
+
+
+def find_worst_row(rows: Sequence[PanelRow]) -> PanelRow:
+    """Return the row with the greatest share, the first of equal ones."""
+    return max(rows, key=lambda row: row.identified.value if row.is_measured else -1.0)
 
 
 def measure_panel(
@@ -109,6 +118,7 @@ def measure_panel(
     groups: Sequence[str] | None = None,
     documents: Sequence[str] | None = None,
     partners: Mapping[int, Sequence[int]] | None = None,
+    judged: Collection[int] | None = None,
     background: Sequence[tuple[str, str]] = (),
     features: str = "both",
     rank: int = 1,
@@ -124,6 +134,7 @@ def measure_panel(
         groups: the intruders choose among the subjects of a text's group; None: among all.
         documents: of which document each text is a part; None: each is a document of its own.
         partners: index of a text to those with which its terms were exchanged.
+        judged: indices of the texts that are judged; None: all. The intruders learn from the others too.
         background: (text, candidate) pairs: public texts about candidates.
         features: what those that learn look at, see :class:`~allonym.intruder.linkage.Linkage`.
         rank: a text is identified if its subject is among so many guesses, 1 or more.
@@ -139,8 +150,10 @@ def measure_panel(
         raise UsageError(f"panel: each column must have one value for each of the {n} texts")
     if rank < 1 or folds < 2:
         raise UsageError(f"panel: rank must be 1 or more and folds 2 or more; got {rank} and {folds}")
-    document_of = [f"{i}" for i in range(n)] if documents is None else list(documents)
-    problems = _divide_into_problems(original, subjects, groups or [""] * n, document_of, folds, seed)
+    problems = _divide_into_problems(original, subjects, groups or [""] * n, documents, folds, seed)
+    if judged is not None:
+        for problem in problems:
+            problem.is_judged = np.isin(problem.members, list(judged))
     views = _make_views(original, anonymised, features, partners) if problems else []
     steps = len(problems) * (len(views) + bool(background))
     for number, problem in enumerate(problems):
@@ -154,7 +167,7 @@ def measure_panel(
                 advance((number + 1) * steps // len(problems), steps)
     reasons = {
         "partners": "no exchange of terms between texts is known",
-        "document": "each text is a document of its own",
+        "document": "no subject has parts of two documents" if documents else "each text is a document of its own",
     }
     missing = "no text is about a candidate of the background" if background else "no public background was given"
     reasons |= dict.fromkeys(("background words", "background meaning"), missing)
@@ -162,9 +175,9 @@ def measure_panel(
         _make_rows(problems, reasons),
         {problem.group: _make_rows([problem], reasons) for problem in problems} if groups is not None else {},
         rank,
-        sum(len(problem.members) for problem in problems),
+        (count := sum(int(problem.is_judged.sum()) for problem in problems)),
         len({name for problem in problems for name in problem.classes}),
-        n - sum(len(problem.members) for problem in problems),
+        (n if judged is None else len(judged)) - count,
         folds,
     )
 
@@ -263,6 +276,7 @@ class _Problem:
     Attributes:
         group: its name.
         members: int ``(n,)``: their numbers; labels: int ``(n,)``: index of the subject of each; fold: int ``(n,)``.
+        is_judged: bool ``(n,)``: whether the answers about it count.
         documents: of each text; classes: the subjects.
         answers: name of a row, or ``before``, to the answers about texts; by_document: the same about documents.
     """
@@ -271,6 +285,7 @@ class _Problem:
     members: NDArray[np.int64]
     labels: NDArray[np.int64]
     fold: NDArray[np.int64]
+    is_judged: NDArray[np.bool_]
     documents: Sequence[str] = field(repr=False)
     classes: Sequence[str] = field(repr=False)
     answers: dict[str, _Answers] = field(default_factory=dict)
@@ -291,7 +306,7 @@ class _Problem:
             for name, texts in view.judged.items():
                 tables[name][mine] = judge.scores([Target(Item(texts[i])) for i in self.members[mine]])
         for name, table in tables.items():
-            met = np.flatnonzero(table[np.arange(len(table)), self.labels] > -np.inf)
+            met = np.flatnonzero((table[np.arange(len(table)), self.labels] > -np.inf) & self.is_judged)
             table, labels = table[met], self.labels[met]
             self.answers.setdefault(name, _Answers()).add_table(table, labels, rank)
             parts = [(self.documents[k], int(self.labels[k])) for k in met.tolist()]
@@ -319,7 +334,7 @@ class _Problem:
             if (not is_grouped or name in self.classes) and fold_surface(text, Level.CASE) not in hidden
         ]
         place = {name: k for k, name in enumerate(sorted({name for _, name in pairs}))}
-        rows = [k for k, label in enumerate(self.labels) if self.classes[label] in place]
+        rows = [k for k, label in enumerate(self.labels) if self.is_judged[k] and self.classes[label] in place]
         if len(place) < 2 or not rows:
             return
         labels = np.array([place[self.classes[self.labels[k]]] for k in rows], np.int64)
@@ -349,8 +364,8 @@ def _make_rows(problems: Sequence[_Problem], reasons: Mapping[str, str]) -> tupl
             view = max(together, key=lambda view: sum(together[view].hits))
             after, before, knows = together[view], collect("before", "by_document"), f"{knows} (as {view})"
         if not after.hits:
-            reason = reasons.get(name, "") if problems else ""
-            missing = none(f"not measured: {reason or 'no two subjects have two texts each'}")
+            nothing = "no text was to be judged" if problems else "no two subjects have two texts each"
+            missing = none(f"not measured: {(problems and reasons.get(name)) or nothing}")
             out.append(PanelRow(name, knows, missing, missing, missing))
             continue
         chance = Estimate.exact(sum(after.chances) / len(after.chances), len(after.chances))
@@ -362,18 +377,23 @@ def _divide_into_problems(
     original: Sequence[str],
     subjects: Sequence[str],
     groups: Sequence[str],
-    document_of: Sequence[str],
+    documents: Sequence[str] | None,
     folds: int,
     seed: int,
 ) -> list[_Problem]:
-    """Divide the texts by group, and each group into folds; copies and documents stay together."""
+    """Divide the texts by group, and each group into folds; copies and documents stay together.
+
+    Where a subject has one document only, intruders may know other parts of it.
+    """
     copies = [fold_surface(text, Level.CASE) for text in original]
     members_of: dict[str, list[int]] = {}
     for i in _draw_evenly(range(len(original)), groups, subjects):
         members_of.setdefault(groups[i], []).append(i)
     out = []
     for group, members in sorted(members_of.items()):
-        units = _join_copies([(document_of[i], copies[i]) for i in members])
+        together = documents or copies
+        several = Counter(name for name, _ in {(subjects[i], together[i]) for i in members})
+        units = [together[i] if several[subjects[i]] > 1 else copies[i] for i in members]
         often = Counter(name for name, _ in {(subjects[i], unit) for i, unit in zip(members, units, strict=True)})
         linked = [(i, unit) for i, unit in zip(members, units, strict=True) if often[subjects[i]] > 1]
         classes = sorted({subjects[i] for i, _ in linked})
@@ -382,23 +402,19 @@ def _divide_into_problems(
         place = {name: k for k, name in enumerate(classes)}
         labels = [place[subjects[i]] for i, _ in linked]
         fold = assign_folds([unit for _, unit in linked], labels, folds, seed)
-        documents = [document_of[i] for i, _ in linked]
-        out.append(_Problem(group, np.array([i for i, _ in linked]), np.array(labels), fold, documents, classes))
+        document_names = [documents[i] if documents and several[subjects[i]] > 1 else f"part {i}" for i, _ in linked]
+        out.append(
+            _Problem(
+                group,
+                np.array([i for i, _ in linked]),
+                np.array(labels),
+                fold,
+                np.ones(len(labels), np.bool_),
+                document_names,
+                classes,
+            )
+        )
     return out
-
-
-def _join_copies(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return a name for each text: the same for texts of one document, and for copies, and so on."""
-    parent: dict[tuple[int, str], tuple[int, str]] = {}
-
-    def find_root(node: tuple[int, str]) -> tuple[int, str]:
-        while parent.setdefault(node, node) != node:
-            node = parent[node]
-        return node
-
-    for document, text in pairs:
-        parent[find_root((1, text))] = find_root((0, document))
-    return [find_root((0, document))[1] for document, _ in pairs]
 
 
 def _draw_evenly(places: Sequence[int], groups: Sequence[str], subjects: Sequence[str]) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allonym.errors import DataError, UnknownNameError, UsageError
-from allonym.intruder import TOLD, Item, Study, open_intruder, study
+from allonym.intruder import TOLD, Item, Panel, Study, measure_panel, open_intruder, study
 from allonym.keys import derive_operator_key
 from allonym.policy import Policy
 from allonym.swap.corpus import Advance, Corpus, Placed
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 LANGUAGE_MODEL = "llm"
 """The intruder that the settings' keys ``llm_...`` are for."""
+_PANEL_FOLDS = 5  # at most: each takes a reading of all chunks by every intruder
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,12 @@ class Checks:
     Attributes:
         attacks: one table per intruder.
         studies: all guesses behind them, in the same order.
+        panel: intruders who know the exchange better and better, on the chunks that the first run changed.
     """
 
     attacks: tuple[Attack, ...]
     studies: tuple[Study, ...]
+    panel: Panel
 
     def guessed(self, run: int = 0) -> dict[int, dict[str, tuple[bool, bool]]]:
         """Return chunk to intruder to (right before, right after), for the chunks that a run changed."""
@@ -160,7 +163,20 @@ def check_runs(
         n = most.get(intruder.name, len(runs))
         report = None if progress is None else partial(progress, f"check {intruder.name}")
         studies.append(study(intruder, items, labels, after[:n], partners=partners[:n], progress=report, **common))
-    return Checks(tuple(map(_summarise_study, studies)), tuple(studies))
+    released = [after[0].get(i, item) if after else item for i, item in enumerate(items)]
+    panel = measure_panel(
+        [item.text for item in items],
+        [item.text for item in released],
+        labels,
+        documents=[f"{chunk.document}" for chunk in corpus.chunks],
+        partners=partners[0] if partners else None,
+        judged=after[0] if after else (),
+        background=[(item.text, name) for item, name in background],
+        folds=max(2, min(folds, _PANEL_FOLDS)),
+        seed=seed,
+        advance=None if progress is None else partial(progress, "check panel"),
+    )
+    return Checks(tuple(map(_summarise_study, studies)), tuple(studies), panel)
 
 
 def _summarise_study(result: Study) -> Attack:

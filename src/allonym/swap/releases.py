@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from allonym import __version__
 from allonym.errors import UnknownNameError, UsageError
-from allonym.intruder import Item
+from allonym.intruder import Item, Panel
 from allonym.policy import Policy
 from allonym.serial import to_plain
 from allonym.stats import Estimate
@@ -287,6 +287,7 @@ class Releases:
         chosen: Release | None = None,
         why: str = "",
         attacks: Iterable[Attack] = (),
+        panel: Panel | None = None,
         guessed: Mapping[int, Mapping[str, tuple[bool, bool]]] | None = None,
         task: Task | None = None,
         grid: Iterable[Setting] = (),
@@ -298,7 +299,7 @@ class Releases:
         Args:
             made: the release that was written; adds the numbers of the fall-backs, and texts side by side.
             chosen, why: the choice, and its reasons.
-            attacks, guessed: of :meth:`check`.
+            attacks, panel, guessed: of :meth:`check`.
             task: of :func:`allonym.swap.task_utility`; grid: of :func:`allonym.swap.grid`.
             title: of the report.
             texts: whether words of the corpus are included.
@@ -338,6 +339,7 @@ class Releases:
             "chosen": best.index,
             "population": self.population,
             "why": why or self.explain(best),
+            "panel": panel,
             "attacks": list(attacks),
             "task": task,
             "fallback": numbers.pop("fallen", {}),

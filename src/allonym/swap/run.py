@@ -184,6 +184,7 @@ class Run:
             chosen=best,
             why=why,
             attacks=checks.attacks if checks else (),
+            panel=checks.panel if checks else None,
             guessed=checks.guessed() if checks else None,
             task=task,
             grid=points,

@@ -34,8 +34,8 @@ def test_numbers_page_and_table(run, corpus):
     assert told["texts"] == 12
     assert set(told["measures"]) == {"linkage", "syntheticity"}
     assert told["skipped"][0]["measure"] == "detection"
-    found = told["measures"]["linkage"]["all"]["after"]["value"]
-    assert re.search(rf"Risk: found by an intruder +([\d.]+ % -> )?{100 * found:.1f} %", done.out)
+    found = told["measures"]["linkage"]["panel"]["worst"]["identified"]["value"]
+    assert re.search(rf"Risk: identified at worst +([\d.]+ % -> )?{100 * found:.1f} %", done.out)
     assert "Not measured: what was found, and what was missed (needs spans" in done.err
     page = (corpus / "out.html").read_text(encoding="utf-8")
     assert "What was not measured" in page
@@ -95,9 +95,12 @@ def test_compare(run, corpus):
         "--report", "out.html", "--json", "out.json",
     )  # fmt: skip
     assert done.code == 0, done.err
-    assert re.search(r"made by +Found by an intruder.*\n(.*\n)?safe +machine.*\nblank +people", done.out)
+    assert re.search(r"made by +worst intruder +Identified at worst.*\n(.*\n)?safe +machine.*\nblank +people", done.out)
     told = json.loads((corpus / "out.json").read_text(encoding="utf-8"))
-    values = {name: one["measures"]["linkage"]["all"]["after"]["value"] for name, one in told["versions"].items()}
+    values = {
+        name: one["measures"]["linkage"]["panel"]["worst"]["identified"]["value"]
+        for name, one in told["versions"].items()
+    }
     assert values["blank"] < values["safe"]
     page = (corpus / "out.html").read_text(encoding="utf-8")
     assert "Side by side" in page

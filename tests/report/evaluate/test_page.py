@@ -33,7 +33,12 @@ def told(linked=(0.5, 0.4, 0.6), **more):
         line("loss", number(-0.01, -0.03, 0.01), "utility"),
     ]
     skipped = [{"measure": "detection", "title": "What was missed", "reason": "needs gold"}]
-    return {"texts": 100, "headlines": lines, "measures": {}, "skipped": skipped, "settings": {"seed": 3}, **more}
+    return {"texts": 100, "headlines": lines, "measures": panel(), "skipped": skipped, "settings": {"seed": 3}, **more}
+
+
+def panel(**more):
+    """Measures whose panel has the adaptive intruder as its worst."""
+    return {"linkage": {"panel": {"worst": {"name": "adaptive", "knows": "has other texts"}, **more}}}
 
 
 def of(page, kind):
@@ -51,7 +56,8 @@ def tone_of(result, row):
 def test_an_intruder_above_chance_speaks_against_sharing():
     page = report.evaluation_page(told())
     assert "They are not safe to share" in lead(page)
-    assert "names the subject of 50.0" in lead(page)
+    assert "identifies the subject of 50.0" in lead(page)
+    assert "the adaptive one, who has other texts." in lead(page)
     assert "no worse than before" in lead(page)
     figures = {f.label: f for f in of(page, Figures)[0].figures}
     assert figures["Risk: linkage"].tone == "bad"
@@ -83,24 +89,23 @@ def test_a_wide_interval_beside_a_high_chance_is_open_and_not_safe():
 
 def test_a_group_that_is_found_is_not_hidden_by_the_others():
     groups = [
-        {"name": "few", "after": number(0.9, n=20), "chance": number(0.1)},
-        {"name": "many", "after": number(0.1, n=980), "chance": number(0.1)},
+        {"name": "few", "worst": {"identified": number(0.9, n=20), "chance": number(0.1)}},
+        {"name": "many", "worst": {"identified": number(0.1, n=980), "chance": number(0.1)}},
     ]
-    result = told((0.11, 0.09, 0.13), measures={"linkage": {"groups": groups}})
+    result = told((0.11, 0.09, 0.13), measures=panel(groups=groups))
     assert tone_of(result, result["headlines"][0]) == "bad"
     said = lead(report.evaluation_page(result))
     assert "not safe to share" in said and "more in the group few." in said
-    groups[0]["after"] = number(0.2, n=20)
+    groups[0]["worst"]["identified"] = number(0.2, n=20)
     assert tone_of(result, result["headlines"][0]) == "good"
 
 
-def test_one_who_has_other_released_texts_counts_too():
-    result = told((0.1, 0.05, 0.15))
-    result["headlines"].insert(1, line("released", number(0.5, 0.45, 0.55), measure="linkage", chance=number(0.1)))
-    said = lead(report.evaluation_page(result))
-    assert "not safe to share" in said and "other released texts about them names 50.0" in said
-    result["headlines"][1]["value"] = number(0.12, 0.05, 0.3)
-    assert "too few texts" in lead(report.evaluation_page(result))
+def test_versions_are_compared_by_the_worst_intruder_of_each():
+    naive = {"linkage": {"panel": {"worst": {"name": "naive", "knows": "has originals"}}}}
+    page = report.compare_page({"versions": {"tags": told(), "names": told((0.2, 0.1, 0.3), measures=naive)}})
+    table = next(block for block in of(page, Table) if block.title == "Versions")
+    place = [column.name for column in table.columns].index("worst intruder")
+    assert [row.cells[place] for row in table.rows] == ["", "adaptive", "naive"]
 
 
 def test_a_loss_that_the_interval_does_not_rule_out_is_open():
@@ -112,7 +117,7 @@ def test_a_loss_that_the_interval_does_not_rule_out_is_open():
 
 
 def test_texts_that_no_intruder_was_tried_on_are_told():
-    result = told((0.1, 0.05, 0.15), measures={"linkage": {"unjudged": 90}})
+    result = told((0.1, 0.05, 0.15), measures=panel(unjudged=90))
     page = report.evaluation_page(result)
     assert "of the 10 that could be tried" in lead(page)
     assert any("90 texts" in item for item in of(page, Notice)[0].items)
@@ -175,7 +180,7 @@ def test_versions_side_by_side():
     assert "Similarity: no difference." in lead(page)
     table = of(page, Table)[0]
     assert [row.cells[0] for row in table.rows] == ["original texts", "tags", "names"]
-    assert [c.name for c in table.columns] == ["", "made by", "Linkage", "Similarity", "Loss"]
+    assert [c.name for c in table.columns] == ["", "made by", "worst intruder", "Linkage", "Similarity", "Loss"]
     chart = of(page, Chart)[0]
     assert chart.better == "lower right"
     assert [s.name for s in chart.series] == ["tags", "names"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from allonym.cli.evaluate.options import BACKGROUND, GROUP, SUBJECT, Output, Source
+from allonym.cli.evaluate.options import BACKGROUND, DOCUMENT, GROUP, SUBJECT, Output, Source
 from allonym.cli.options import SEED
 from allonym.cli.signatures import take_options
 from allonym.settings import declare_setting
@@ -19,36 +19,39 @@ FEATURES = declare_setting(
 )
 
 
-@click.command(short_help="Measure how often an offline intruder identifies subjects.")
+@click.command(short_help="Measure how often a panel of intruders identifies subjects.")
 @take_options
 def intruder(
     *,
     source: Source,
     subject: str = SUBJECT,
     group: str | None = GROUP,
+    document: str | None = DOCUMENT,
     background: Path | None = BACKGROUND,
     features: str = FEATURES,
     knows: str = declare_setting(
         "original",
-        "version of other people's texts that the intruder has learnt from",
+        "version of other people's texts from which the intruder shown in detail has learnt",
         one_of=("original", "anonymised", "both"),
     ),
     folds: int = declare_setting(5, "folds of the corpus; 0: leave one text out", low=0),
     seed: int = SEED,
     output: Output,
 ) -> None:
-    """Link each text to the subject with the most similar other texts, before and after anonymisation.
+    """Let a panel of intruders identify the subject of each text, before and after anonymisation.
 
-    The intruder has learnt from other texts about the same subjects: those of ORIGINAL, or of --background. It never
-    learns from a text that it judges, nor from a copy of it.
+    The first figure is the worst of the panel, and the table beside it tells what each intruder knows: other texts of
+    the subjects, what the tool made of them, which terms it altered, or --background. None learns from a text that it
+    judges, nor from a copy of it. What one intruder, chosen by --knows, does in detail follows.
 
     \b
     Examples:
       allonym evaluate intruder original.jsonl safe.jsonl --subject person --group fame
       allonym evaluate intruder original.jsonl safe.jsonl --subject person --knows anonymised --report linkage.html
-      allonym evaluate intruder original.jsonl safe.jsonl --subject person --background wikipedia.jsonl
+      allonym evaluate intruder original.jsonl safe.jsonl --subject person --background biographies/
     """
     from allonym.evaluate.intruder import reidentification
+    from allonym.intruder import measure_panel
 
     output.check_writable(*source.paths, background)
     pairs = source.read_pairs()
@@ -56,13 +59,16 @@ def intruder(
         "groups": pairs.labels(group) if group else None,
         "background": source.read_background(background, subject) or None,
         "features": features,
-        "knows": knows,
         "seed": seed,
     }
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     with output.show_progress("linkage") as advance:
-        result = reidentification(*texts, ids=pairs.ids, folds=folds, advance=advance, **settings)
-    output.write_measure("linkage", result.to_dict(output.with_text))
+        result = reidentification(*texts, ids=pairs.ids, knows=knows, folds=folds, advance=advance, **settings)
+    documents = pairs.labels(document) if document else None
+    with output.show_progress("panel") as advance:
+        settings["background"] = settings["background"] or ()
+        panel = measure_panel(*texts, documents=documents, folds=folds or 5, advance=advance, **settings)
+    output.write_measure("linkage", {"panel": panel.to_dict(), **result.to_dict(output.with_text)})
 
 
 @click.command(short_help="Estimate the risk of each document before release.")
@@ -85,10 +91,10 @@ def risk(
     seed: int = SEED,
     output: Output,
 ) -> None:
-    """Estimate for each document the probability that the offline intruder identifies its subject.
+    """Estimate for each document the probability that an intruder identifies its subject.
 
-    Probabilities are fitted to the results of `allonym evaluate intruder`, by models that have not seen the document.
-    Without --subject, documents are only ranked.
+    Probabilities are fitted to the results of the adaptive intruder, who has learnt from other anonymised texts, or
+    from --background, by models that have not seen the document. Without --subject, documents are only ranked.
 
     \b
     Examples:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -49,9 +49,13 @@ SUBJECT = declare_setting(REQUIRED, "metadata field with the subject of each tex
 GROUP = declare_setting(
     None, "metadata field, such as fame, with groups; the intruder guesses within the text's group", option="KEY"
 )
+DOCUMENT = declare_setting(
+    None, "metadata field with the document of which each text is a part, such as a chunk", option="KEY"
+)
 BACKGROUND = declare_setting(
     None,
-    "texts with --subject for the intruder to learn from, instead of other texts of ORIGINAL",
+    "public texts about candidates that intruders search; of a folder, each file's name is the candidate's unless "
+    "it has --subject",
     noun="path",
     option="PATH",
 )
@@ -82,14 +86,20 @@ class Original(SettingGroup):
     def read_background(self, path: Path | None, subject: str | None) -> list[tuple[str, str]]:
         """Read further texts with their subjects, in the fields of ORIGINAL; none without a path.
 
+        A text of a folder that has no such field is about whom its file is named after.
+
         Raises:
             UsageError, DataError: a text has no subject, or as :func:`allonym.evaluate.pairs.read_pairs`.
         """
+        from allonym.evaluate.pairs import get_metadata_value
+
         if path is None:
             return []
         if subject is None:
             raise UsageError("--background requires --subject")
         pairs = replace(self, original=path, anonymised=path, anonymised_field=(), metadata=None).read_pairs()
+        if path.is_dir() and not any(get_metadata_value(meta, subject) for meta in pairs.meta):
+            return [(text, PurePath(name).stem) for text, name in zip(pairs.original, pairs.ids, strict=True)]
         return list(zip(pairs.original, pairs.labels(subject), strict=True))
 
     @property

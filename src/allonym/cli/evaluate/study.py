@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from allonym.cli.evaluate.options import BACKGROUND, Original, Output, Source, print_blocks
+from allonym.cli.evaluate.options import BACKGROUND, DOCUMENT, Original, Output, Source, print_blocks
 from allonym.cli.options import RESUME, SEED
 from allonym.cli.outputs import open_stages_folder
 from allonym.cli.signatures import take_options
@@ -30,6 +30,7 @@ class Study(SettingGroup):
     group: str | None = declare_setting(
         None, "metadata field whose values are reported separately, such as fame", option="KEY"
     )
+    document: str | None = DOCUMENT
     background: Path | None = BACKGROUND
     review_above: float | None = declare_setting(None, "list texts with a greater risk", low=0, high=1, option="P")
     measure: tuple[str, ...] = declare_setting((), "only this measure", option="NAME")
@@ -45,6 +46,7 @@ class Study(SettingGroup):
             "labels": self.labels,
             "subjects": self.subject,
             "groups": self.group,
+            "documents": self.document,
             "background": source.read_background(self.background, self.subject),
             "review_above": self.review_above,
             "measures": self.measure or None,

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from allonym.report.page import Axis, Block, Chart, Guide, Matrix, Point, Series, Square
+from allonym.report.panel import PANEL, describe_guesses
 from allonym.report.sections import (
     BarChart,
     Folded,
@@ -105,12 +106,6 @@ _FEATURES = {
     "encoder": "vectors of a sentence encoder",
     "all": "n-grams of words and of characters, and vectors of a sentence encoder",
 }
-_RELEASED = (
-    "An intruder who has learnt from the released texts of others about the same subjects, or from texts that were "
-    "anonymised by the same means, finds {released.all.after:share.1} [{released.all.after.low:share.1}, "
-    "{released.all.after.high:share.1}] after anonymisation."
-)
-_UNJUDGED = "{unjudged:,} texts are left out: there is no other text about their subject to learn from."
 _LINKAGE_RATES = """
     Group     | name
     Texts     | texts            | count    | Texts that were judged
@@ -140,11 +135,12 @@ def _describe_linkage_intruder(result: Values) -> str:
         if result.get("folds")
         else "a background of texts about the same subjects, without copies of what it judges"
     )
+    name = "the naive intruder" if result.get("knows") == "original" else "an intruder who knows the tool's output"
     features = _FEATURES.get(str(result.get("features")), str(result.get("features")))
     return (
-        f"A program links each text to the subject whose other texts it is most like. It has learnt from {source}. "
-        f"It looks at {features}. It knows more than people who guess from the open world, and is no bound: "
-        "whoever knows other things may find others."
+        f"In detail, {name}: it links each text to the subject whose other texts it is most like. It has learnt "
+        f"from {source}. It looks at {features}. It knows more than people who guess from the open world, and is no "
+        "bound: whoever knows other things may find others."
     )
 
 
@@ -195,18 +191,23 @@ def _list_found_and_missed_terms(result: Values) -> list[Plain]:
     ]
 
 
+def _draw_panel(result: Values) -> Iterator[Block]:
+    panel = result.get_part("panel")
+    if panel:
+        yield from draw_parts(PANEL, Values({**panel, **describe_guesses(panel)}))
+
+
 def _explain_missing_linkage(result: Values) -> str:
     return get_missing_reason(result.get_value("all.after")).capitalize() + "."
 
 
 linkage_section = SectionSpec(
-    "Intruder: record linkage",
+    "Intruders: who is identified",
     "linkage",
     "all",
     (
+        _draw_panel,
         Paragraph(_describe_linkage_intruder),
-        Paragraph(_RELEASED, when="released.all.after"),
-        Paragraph(_UNJUDGED, "muted", when="unjudged"),
         BarChart(
             "Texts whose subject comes first",
             Axis("Share of texts", "share", 0, 1),

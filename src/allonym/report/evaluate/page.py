@@ -19,6 +19,7 @@ from allonym.report.evaluate.utility import (
     reader_section,
     syntheticity_section,
 )
+from allonym.report.panel import list_panel_groups
 from allonym.report.sections import SectionSpec
 from allonym.report.values import (
     NOTHING,
@@ -120,16 +121,20 @@ def _find_headline_value(version: Values, headline: Values) -> Estimate:
 
 def _draw_versions_table(versions: Mapping[str, Values], headlines: list[Values], human: set[str]) -> page.Table:
     columns = [page.Column("", hint="which of them"), page.Column("made by")]
+    worst = {name: version.get_value(f"measures.{_INTRUDER}.panel.worst.name") for name, version in versions.items()}
+    if any(worst.values()):
+        columns.append(page.Column("worst intruder", hint="of the panel; the share identified is its"))
     for row in headlines:
         hint = f"{row.get('note')} ({row.get('side')}; {row.get('better')} is better)"
         columns.append(page.Column(str(row.get("name")), choose_number_kind(row), row.get("digits"), hint))
     body = []
     if any(row.has_estimate("before") for row in headlines):
         cells = (row.get_estimate("before") if row.has_estimate("before") else None for row in headlines)
-        body.append(page.Row(("original texts", "", *cells)))
+        body.append(page.Row(("original texts", "", *([""] if any(worst.values()) else []), *cells)))
     for name, version in versions.items():
         values = (_find_headline_value(version, row) for row in headlines)
-        body.append(page.Row((name, page.Tag("people" if name in human else "machine"), *values)))
+        intruder = [str(worst[name] or "")] if any(worst.values()) else []
+        body.append(page.Row((name, page.Tag("people" if name in human else "machine"), *intruder, *values)))
     note = "Intervals that overlap do not tell two versions apart; all were measured on the same texts with one seed."
     return page.Table("Versions", tuple(columns), tuple(body), note)
 
@@ -181,8 +186,6 @@ LIMITS = (
 )
 _SIDES = {"risk": "Risk", "utility": "Utility"}
 _INTRUDER = "linkage"
-_RELEASED = "released"
-_RELEASED_FOUND = "An intruder who has other released texts about them names {value_text} (by guessing {chance_text})."
 _MEANING = "Their meaning stays at {value_text} of 1 to what it was (unrelated texts: {chance_text})."
 _SMALL = 0.02  # loss of accuracy that an interval must rule out, for it to be called none
 _NEAR = 0.1  # as much above chance an interval may reach at most, and twice chance, to be called no more than guessing
@@ -213,7 +216,7 @@ def choose_headline_tone(row: Values, result: Values) -> page.Tone:
         return "warn" if value.value > 0 else "good"
     if row.get("side") != "risk" or not has_estimate(chance):
         return ""
-    if value.low > chance.value or (row.get("measure") == _INTRUDER and _find_exposed_groups(row, result)):
+    if value.low > chance.value or (row.get("measure") == _INTRUDER and _find_exposed_groups(result)):
         return "bad"
     return "good" if value.high < chance.value + min(chance.value, _NEAR) else "warn"
 
@@ -257,26 +260,24 @@ def _format_headline_value(row: Values, key: str) -> str:
     return NOTHING if number is None else format_number(number, choose_number_kind(row), row.get("digits"))
 
 
-def _find_exposed_groups(row: Values, result: Values) -> list[str]:
-    """Return groups whose subjects the row's intruder finds more often than by guessing, however small they are.
+def _find_exposed_groups(result: Values) -> list[str]:
+    """Return groups whose subjects the worst intruder finds more often than by guessing, however small they are.
 
     Intervals are widened by the number of groups (Bonferroni), or one of many would be called exposed by chance.
     """
     from allonym.stats.samples import share  # SciPy: not needed by the pages of a text or a swap
 
-    values = result.get_part(f"measures.{_INTRUDER}")
-    values = values.get_part("released") if row.get("key") == _RELEASED else values
-    groups = [g for g in values.list_rows("groups") if g.has_estimate("after") and g.has_estimate("chance")]
+    groups = list_panel_groups(result.get_part(f"measures.{_INTRUDER}.panel"))
     exposed = []
     for group in groups:
-        after, chance = group.get_estimate("after"), group.get_estimate("chance")
+        after, chance = group.get_estimate("identified"), group.get_estimate("chance")
         if share(round(after.value * after.n), after.n, 1 - 0.05 / len(groups)).low > chance.value:
             exposed.append(str(group.get("name")))
     return exposed
 
 
 def _count_unjudged(result: Values) -> int:
-    return int(result.get_value(f"measures.{_INTRUDER}.unjudged") or 0)
+    return int(result.get_value(f"measures.{_INTRUDER}.panel.unjudged") or 0)
 
 
 def _write_verdict_sentences(result: Values, lines: list[Values]) -> Iterator[str]:
@@ -284,7 +285,7 @@ def _write_verdict_sentences(result: Values, lines: list[Values]) -> Iterator[st
     linked = [row for row in risks.values() if row.get("measure") == _INTRUDER]
     yield f"{int(result.get('texts') or 0):,} texts, before and after."
     yield _describe_safety([row["tone"] for row in risks.values()], [row["tone"] for row in linked])
-    exposed = list(dict.fromkeys(name for row in linked for name in _find_exposed_groups(row, result)))
+    exposed = _find_exposed_groups(result)
     if exposed and not any(_is_above_chance(row) for row in linked):
         yield f"Over all texts it is no more than by guessing, but it is more in the group {', '.join(exposed)}."
     if risks.get("residual", Values()).get("tone") == "warn":
@@ -292,7 +293,7 @@ def _write_verdict_sentences(result: Values, lines: list[Values]) -> Iterator[st
     if risks.get("missed", Values()).get("tone") == "warn":
         yield risks["missed"].fill_template("Of what people marked, {value_text} still stands.")
     for row in linked:
-        yield row.fill_template(_RELEASED_FOUND if row.get("key") == _RELEASED else _write_linkage_template(result))
+        yield row.fill_template(_write_linkage_template(result))
     for row in lines:
         if row.get("key") == "similarity":
             yield row.fill_template(_MEANING)
@@ -313,11 +314,12 @@ def _describe_safety(risk_tones: list[page.Tone], linkage_tones: list[page.Tone]
 
 
 def _write_linkage_template(result: Values) -> str:
+    worst = result.get_part(f"measures.{_INTRUDER}.panel.worst")
     unjudged = _count_unjudged(result)
     texts = f"the {int(result.get('texts') or 0) - unjudged:,} that could be tried" if unjudged else "them"
     return (
-        f"An intruder who knows other texts about the same subjects names the subject of {{value_text}} of {texts} "
-        "({before_text} before; by guessing {chance_text})."
+        f"The worst intruder of the panel identifies the subject of {{value_text}} of {texts} ({{before_text}} before; "
+        f"by guessing {{chance_text}}): the {worst.get('name')} one, who {worst.get('knows')}."
     )
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from allonym.report.page import Axis, Block, Facts, Figure, Figures, Notice, Page, Section, Settings, Text, Tone
-from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable
+from allonym.report.panel import PANEL, describe_guesses, describe_worst
+from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable, draw_parts
 from allonym.report.swap.clusters import clusters_section, uniqueness_section
 from allonym.report.swap.intruders import SENSITIVE, intruders_section, passages_section
 from allonym.report.swap.releases import grid_section, releases_section
@@ -29,13 +30,17 @@ _ATTACK = "The intruder “{intruder}” guessed {before:share.0} of these chunk
 def draw_summary(result: Search) -> Iterator[Block]:
     """Yield a paragraph and key figures."""
     attacks = [a for a in result.list_rows("attacks") if a.has_estimate("before") and a.has_estimate("after")][:3]
+    panel = result.get_part("panel")
     sentences = [
         *_describe_corpus(result),
+        *([describe_worst(panel, "changed chunks")] if panel else ()),
         *_describe_chosen(result),
         *(a.fill_template(_ATTACK) for a in attacks),
     ]
     if sentences:
         yield Text(" ".join(sentences), "lead")
+    if panel:
+        yield from draw_parts(PANEL[:1], Values({**panel, **describe_guesses(panel)}))
     if figures := (*map(_make_attack_key_figure, attacks), *_make_key_figures(result)):
         yield Figures(figures)
 

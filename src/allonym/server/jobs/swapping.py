@@ -149,6 +149,7 @@ def _write_release_and_report(task: Task, run: Run, releases: Releases, state: S
             "chunks": len(releases.corpus.chunks),
             "releases": len(releases.releases),
             "warnings": list(releases.warnings),
+            "panel": result.values["panel"],
             "attacks": attacks,
         },
     )

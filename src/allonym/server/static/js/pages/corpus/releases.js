@@ -195,9 +195,14 @@ function draw(root, job, found, { chosen, files }) {
 
 /** What intruders made of the release that was written first, and what to beware of. */
 function told(job) {
-  const { attacks = [], warnings = [] } = job.summary ?? {};
+  const { panel, attacks = [], warnings = [] } = job.summary ?? {};
   const whole = (value) => share(value, 0);
+  const rows = (panel?.rows ?? []).filter((row) => row.identified?.value != null);
   return [
+    rows.length > 0 && h("dl", { class: "figures" }, [panel.worst, ...rows.filter((row) => row.name !== panel.worst.name)].map((row, place) => figure(
+      place ? `${row.name} intruder` : `Identified at worst: ${row.name} intruder`,
+      h("span", {}, h("span", { class: "muted" }, `${whole(middle(row.before))} → `), whole(middle(row.identified))),
+      `${row.knows}; by guessing ${whole(middle(row.chance))}`))),
     attacks.length > 0 && h("dl", { class: "figures" }, attacks.map((one) => figure(
       `Guessed from ${one.intruder}`, h("span", {}, h("span", { class: "muted" }, `${whole(middle(one.before))} → `), whole(middle(one.after))),
       `before and after; by guessing ${whole(middle(one.chance))}`))),
