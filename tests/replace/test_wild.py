@@ -9,7 +9,7 @@ from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UsageError
 from allonym.policy import Policy, Rule
 from allonym.replace import check_options, make_plan
-from allonym.replace.operators import FORMS
+from allonym.replace.operators import FORMS, add_check_digit, list_corrected_codes
 
 KEY = b"0123456789abcdef"
 
@@ -38,7 +38,7 @@ def made(text: str, *names: str, key: bytes = KEY, scope: str = "", book=None, *
 
 def test_a_tag_holds_label_and_code_and_is_the_same_for_all_mentions():
     out = made("Ann Lee wrote. Ann Lee called Bo Ek.", "Ann Lee", "Bo Ek")
-    first, again, other = re.findall(r'<PERSON "([0-9A-F]{8})">', out)
+    first, again, other = re.findall(r'<PERSON "([0-9A-F]{9})">', out)
     assert first == again != other
 
 
@@ -49,15 +49,24 @@ def test_the_code_depends_on_key_scope_and_entity_and_on_nothing_else():
     assert made("Ann Lee", "Ann Lee", scope="other") != code
 
 
+@given(st.text("0123456789ABCDEF", min_size=6, max_size=16), st.data())
+def test_a_changed_digit_never_fits_and_is_corrected(code, data):
+    checked = add_check_digit(code)
+    place = data.draw(st.integers(0, len(code)))
+    digit = data.draw(st.sampled_from("0123456789ABCDEF").filter(lambda d: d != checked[place]))
+    slip = checked[:place] + digit + checked[place + 1 :]
+    assert checked in list_corrected_codes(slip) and not list_corrected_codes(checked)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_named_forms(form):
     out = made("Ann Lee", "Ann Lee", form=form, length=6)
     shown = FORMS[form].format(label="PERSON", code="CODE")
-    assert re.fullmatch(re.escape(shown).replace("CODE", "[0-9A-F]{6}"), out)
+    assert re.fullmatch(re.escape(shown).replace("CODE", "[0-9A-F]{7}"), out)
 
 
 def test_a_form_of_ones_own():
-    assert re.fullmatch(r"@@[0-9A-F]{8}/PERSON@@", made("Ann Lee", "Ann Lee", form="@@{code}/{label}@@"))
+    assert re.fullmatch(r"@@[0-9A-F]{9}/PERSON@@", made("Ann Lee", "Ann Lee", form="@@{code}/{label}@@"))
 
 
 @check_each_row(
@@ -84,7 +93,7 @@ def test_a_key_is_needed():
 
 
 def test_a_code_that_stands_in_the_text_is_not_used():
-    code = re.search(r"[0-9A-F]{8}", made("Ann Lee", "Ann Lee"))[0]
+    code = re.search(r"[0-9A-F]{9}", made("Ann Lee", "Ann Lee"))[0]
     out = made(f"Ann Lee has {code}.", "Ann Lee")
     assert out.count(code) == 1 and out.endswith(f"has {code}.")
 

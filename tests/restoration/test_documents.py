@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from allonym.errors import RestoreError, UsageError
 from allonym.pipeline import anonymize
 from allonym.plan import Edit, Plan, apply_edits, digest
+from allonym.replace.operators import add_check_digit
 from allonym.restoration import Restorer, restore, restore_stream
 from allonym.vault import Vault
 
@@ -255,6 +256,19 @@ def test_a_large_scope_restores_what_a_small_one_does(answer, vault, monkeypatch
     monkeypatch.setattr("allonym.restoration.bring.MOST_LOADED", 2)
     assert restore(answer, vault=vault, scope="s") == small
     assert small.restored and not small.unknown
+
+
+def test_a_wild_code_with_one_slip_is_found_in_a_large_scope(vault, monkeypatch):
+    code = add_check_digit("8F3A21C0")
+    with vault.book("s") as book:
+        book.remember(f'<PERSON "{code}">', "Ada Brook", "PERSON", "wild_tag@1", "ada")
+        book.remember('<PERSON "77FF0A31">', "Tom Ellery", "PERSON", "wild_tag@1", "tom")  # before check digits
+    slips = [code[:i] + new + code[i + 1 :] for i in range(len(code)) for new in ("", "6") if code[i] != new]
+    slips += [code, f"{code[:4]}B{code[4:]}"]
+    monkeypatch.setattr("allonym.restoration.bring.MOST_LOADED", 1)
+    for slip in slips:
+        assert restore(f'So <PERSON "{slip}"> said.', vault=vault, scope="s").text == "So Ada Brook said.", slip
+    assert restore('So <PERSON "77FF0A31"> said.', vault=vault, scope="s").text == "So Tom Ellery said."
 
 
 def test_originals_that_are_looked_up_together_come_oldest_first(vault):

@@ -225,11 +225,35 @@ def _check_wild_tag_options(options: Mapping[str, Any], where: str) -> None:
 
 def _declare_wild_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     form = options.get("form")
-    return Grammar((FORMS.get(form, form),) if form else tuple(FORMS.values()), code="[0-9A-F]{6,16}")
+    return Grammar((FORMS.get(form, form),) if form else tuple(FORMS.values()), code="[0-9A-F]{6,17}")
+
+
+def add_check_digit(code: str) -> str:
+    """Return a code of hexadecimal digits with its check digit: Luhn's, for base 16.
+
+    >>> add_check_digit("8F3A21C0")
+    '8F3A21C01'
+    """
+    doubled = (int(c, 16) * (2 - i % 2) for i, c in enumerate(reversed(code)))
+    return f"{code}{-sum(n // 16 + n % 16 for n in doubled) % 16:X}"
+
+
+def list_corrected_codes(code: str) -> frozenset[str]:
+    """Return the codes from which one lost, added or changed digit leads to this one; none if its check digit fits.
+
+    A changed code is never another entity's, since it would not fit its check digit.
+    """
+    if add_check_digit(code[:-1]) == code:
+        return frozenset()
+    digits = "0123456789ABCDEF"
+    others = {code[:i] + d + code[i + 1 :] for i in range(len(code)) for d in digits}
+    others |= {code[:i] + d + code[i:] for i in range(len(code) + 1) for d in digits}
+    others |= {code[:i] + code[i + 1 :] for i in range(len(code))}
+    return frozenset(other for other in others if add_check_digit(other[:-1]) == other)
 
 
 def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:
-    """Return entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length."""
+    """Return entity key to code: HMAC-SHA256 in hexadecimal capitals, cut to the rule's length, and a check digit."""
     secret = derive_operator_key(setting.key, "wild_tag", setting.scope)
     ledger = Ledger(setting.document.text, secret, setting.book, remarks)
     codes: dict[str, str] = {}
@@ -237,7 +261,7 @@ def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: li
         key, length = target.entity.key, cast(int, target.options.get("length", 8))
 
         def draw_code(attempt: int, key: str = key, length: int = length) -> str:
-            return f"{ledger.draw_number('wild tag', key, attempt):016X}"[:length]
+            return add_check_digit(f"{ledger.draw_number('wild tag', key, attempt):016X}"[:length])
 
         code = ledger.assign("wild tag", key, draw_code)
         if code is not None:
@@ -247,16 +271,18 @@ def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: li
 
 @traits(keyed=True, prepare=make_wild_tag_codes, check=_check_wild_tag_options, grammar=_declare_wild_tag_grammar)
 def wild_tag(mention: Mention, setting: Setting, *, form: str = "wild", length: int = 8) -> str:
-    """Write a tag with the label and a keyed code, ``<PERSON "8F3A21C0">``, the same for all mentions of an entity.
+    """Write a tag with the label and a keyed code, ``<PERSON "8F3A21C01">``, the same for all mentions of an entity.
 
-    The same key, scope and entity give the same code in every document. Without the key nobody can look it up.
+    The last digit of the code checks the others, so that restoring corrects one that is lost or changed. The same key,
+    scope and entity give the same code in every document. Without the key nobody can look it up.
 
     Args:
-        form: ``wild`` as in P5; ``brackets``, ``[PERSON:8F3A21C0]``, which JSON and XML leave as it is; ``braces``,
-            ``{PERSON:8F3A21C0}``, which Markdown leaves too; ``plain``, ``PERSON-8F3A21C0``; or your own form with
+        form: ``wild`` as in P5; ``brackets``, ``[PERSON:8F3A21C01]``, which JSON and XML leave as it is; ``braces``,
+            ``{PERSON:8F3A21C01}``, which Markdown leaves too; ``plain``, ``PERSON-8F3A21C01``; or your own form with
             ``{label}`` and ``{code}``.
-        length: hexadecimal digits of the code, 6 to 16. With 8, two of 10,000 entities share one with a probability of
-            1 %; where both are in one document, or a vault keeps a book, the later one gets another code.
+        length: hexadecimal digits of the code before its check digit, 6 to 16. With 8, two of 10,000 entities share
+            one with a probability of 1 %; where both are in one document, or a vault keeps a book, the later one gets
+            another code.
     """
     codes = cast("Mapping[str, str]", setting.prepared["wild_tag"])
     code = codes.get(mention.entity.key)

@@ -156,7 +156,9 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
     hit.last = scan.find_word_after(end)
     if scan.count <= hit.last + 1:
         scan.mark_if_text_short(end + _FAR)
-    if "typo" in rules and not (start > 0 and text[start - 1] in OPENING) and _is_grown_word(form, hit.surface):
+    is_bare_typo = "typo" in rules and not (start > 0 and text[start - 1] in OPENING)
+    is_other_joint = bool(form.gaps) and infix.strip() not in ("_", form.gaps[-1].strip())
+    if is_bare_typo and (is_other_joint or _is_grown_word(form, hit.surface)):
         return None
     element = _ELEMENT_END.match(text, end) if "attribute" in rules and text[start - 1 : start] in OPENING else None
     if element is not None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from allonym.replace.operators import list_corrected_codes
 from allonym.restoration.edits import list_replacements
 from allonym.restoration.evidence import is_telling
 from allonym.restoration.forms import is_unspaced_script, split_words_and_gaps
@@ -31,6 +32,7 @@ _MOST_WORDS, _LONGEST = 8, 100
 _LONGEST_UNSPACED = 20
 _TAG_WORDS = 4
 _BEFORE = re.compile(r"[^\w\s]\Z")
+_CODE = re.compile(r"(?i)[0-9a-f]{6,18}")
 _TAGS = ("{} {}", "{}_{}", "<{} {}>", "<{}_{}>", '<{} "{}">', "{}:{}")
 """How tags are written, after folding: words of the label, and a number or code."""
 
@@ -86,5 +88,6 @@ def list_surfaces(text: str) -> Iterator[str]:
                 for joint in (" ", "_"):
                     meanings = translations.get(fold(" ".join(words[i:j])), ())
                     labels = [words[i:j], *(label.split() for meaning in meanings for label in meaning)]
+                    codes = [words[j], *(list_corrected_codes(words[j].upper()) if _CODE.fullmatch(words[j]) else ())]
                     for label in (joint.join(label).lower() for label in labels):
-                        yield from (form.format(label, words[j].lower()) for form in _TAGS)
+                        yield from (form.format(label, code.lower()) for form in _TAGS for code in codes)
