@@ -182,9 +182,11 @@ def test_two_reviewers_are_blind_then_settle(
     original = page.get_by_role("group", name="Original text")
     original.wait_for()
     expect(original.locator(".marked")).to_have_count(0)  # nothing of what the other marked
+    page.wait_for_timeout(2500)  # some sentences are read meanwhile
     page.get_by_role("button", name="Done, next").click()
     page.wait_for_url(re.compile(r"/(letter-2|signs|Letters%20of%20spring)$"))
     assert api.get(path)["state"] == "disagreement"
+    assert {r["reviewer"]: bool(r["opened"]) for r in api.get(path)["others"]}["ben"]
 
     page = open_page(path=document(project, "letter-1"))
     page.get_by_role("heading", name="1 difference").wait_for()

@@ -7,17 +7,36 @@ confirmed. Rare facts count too, since they tell who a short text is about when 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from allonym.document import Document
+from allonym.document import Document, Interval
+from allonym.labels import TAXONOMY
 from allonym.plan import Edit
 from allonym.policy import Policy
 from allonym.serial import Serialisable
 
 RARE_FACT = "RARE_FACT"
-"""The tag of facts that few people share."""
+"""The tag of what a text says that only one person, or very few, can be."""
+
+_RARE_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
+_RARE_POINTS, _RARE_CHANCE = 3, 0.7
+_LEAST_CHANCE = 0.2  # of a proposal that a reviewer is shown
+_SUPERLATIVE = (
+    "(?:only|sole|first|last|youngest|oldest|eldest|tallest|shortest|smallest|biggest|largest|fastest|strongest|richest"
+    "|poorest|longest(?:[- ]serving)?|highest|lowest|heaviest)"
+)
+_KIN = "son|daughter|child|mother|father|wife|husband|partner|brother|sister|twin|uncle|aunt|grand\\w+|friend|boss"
+_RARE_CLAIM = re.compile(
+    rf"\b(?:(?:I|we|he|she|who|they|(?:my|our|his|her)\s(?:{_KIN})|\[PERSON\w*\])\b[^.!?\n]{{0,30}}?"
+    rf"(?:\b(?:am|is|was|are|were|be|been|became|become|remain|remained)|['’](?:m|s|re))\s+(?:still\s+)?"
+    rf"(?:one\sof\s)?the\s+(?:{_SUPERLATIVE}\b|few\b|\w+\s+(?:who|whose|that)\b)"
+    rf"|as\s+the\s+{_SUPERLATIVE}\b|(?:no|nobody|no\sone)\s(?:other|else)\s(?:\w+\s){{0,3}}(?:here|in|at|on)\b)"
+    r"[^.!?\n]{0,60}",
+    re.IGNORECASE,
+)
 
 
 class Reason(Serialisable):
@@ -99,21 +118,30 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
     from allonym.evaluate import score_conversation, second_reading
     from allonym.train.uncertain import estimate_review_gain
 
-    marked = second_reading([document.text], [anonymised], ids=["document"]).conversations[0]
+    marked = second_reading([document.text], [anonymised], ids=["document"], wide=True).conversations[0]
     scores = score_conversation(marked, proposals="count")
     reasons = [
         Reason(item.tag, item.score, round(max(mark.score for mark in item.marks), 4), len(item.marks))
         for item in scores.items
         if item.score
     ]
+    claims = find_rare_claims(anonymised)
+    if claims:
+        reasons.append(Reason(RARE_FACT, _RARE_POINTS, _RARE_CHANCE, len(claims)))
     proposals = []
+    for claim in claims:
+        start, end = _locate_in_original(edits, *claim, len(document.text))
+        proposals.append(Proposal(start, end, _RARE_LABEL, False, _RARE_CHANCE))
     for mark in marked.marks:
+        is_faint = mark.score < _LEAST_CHANCE and TAXONOMY.get(mark.label).kind != "direct"
+        if is_faint or any(a < mark.end and mark.start < b for a, b in claims):
+            continue
         start, end = _locate_in_original(edits, mark.start, mark.end, len(document.text))
         proposals.append(Proposal(start, end, mark.label, mark.partial, round(mark.score, 4)))
     reasons.sort(key=lambda r: (-r.points * r.chance, r.tag))
     return Risk(
         expected=round(float(sum(r.points * r.chance for r in reasons)), 3),
-        bound=scores.score,
+        bound=scores.score + (_RARE_POINTS if claims else 0),
         direct=scores.direct,
         gain=round(estimate_review_gain(document.text, policy), 4),
         reasons=tuple(reasons),
@@ -121,10 +149,21 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
     )
 
 
+def find_rare_claims(text: str) -> list[Interval]:
+    """Return the stretches of a text that say of somebody what only one person can be, or very few.
+
+    >>> text = "I am the only blind piano tuner here. The only problem is the price."
+    >>> [text[start:end] for start, end in find_rare_claims(text)]
+    ['I am the only blind piano tuner here']
+    """
+    return [match.span() for match in _RARE_CLAIM.finditer(text)]
+
+
 def _locate_in_original(edits: Sequence[Edit], start: int, end: int, original_length: int) -> tuple[int, int]:
     """Return where a stretch of the anonymised text stands in the original of this length."""
-    first = _map_offset_to_original(edits, start)
-    return first, min(original_length, max(first + 1, _map_offset_to_original(edits, end - 1) + 1))
+    first, last = (_map_offset_to_original(edits, offset) for offset in (start, end - 1))
+    after = next((edit.end for edit in edits if edit.start == last < edit.end), last + 1)
+    return first, min(original_length, max(first + 1, after))
 
 
 def _map_offset_to_original(edits: Sequence[Edit], anonymised_offset: int) -> int:

@@ -146,6 +146,15 @@ export function passage({ text, label, onRange, onSelect }) {
       const now = selected();
       return now ? [offsets.point(now[0]), offsets.point(now[1])] : null;
     },
+    /** Where the end of a stretch stands: "in" view, "above" or "below" it. */
+    inView(start, end) {
+      const box = document.createRange();
+      box.setStart(...place(offsets.unit(start)));
+      box.setEnd(...place(offsets.unit(end)));
+      const { top, bottom } = box.getBoundingClientRect(), own = root.getBoundingClientRect();
+      if (Math.min(bottom, top + 24) > Math.min(innerHeight, own.bottom) + 4) return "below";
+      return bottom < Math.max(0, own.top) ? "above" : "in";
+    },
     reselect(start, end) { select(offsets.unit(start), offsets.unit(end)); },
     find: (key) => root.querySelector(`[data-key="${CSS.escape(key)}"]`),
     leave() { document.removeEventListener("selectionchange", changed); },

@@ -27,7 +27,8 @@ function draw(found) {
     h("dl", { class: "figures" },
       figure("Read by two", count(found.documents), "documents"),
       figure("The same said of", share(found.same / found.documents, 0), `${count(found.same)} documents`),
-      found.spans && figure("Agreement", number(middle(found.spans.kappa), 2), "Cohen's kappa on all identifying spans"),
+      figure("Looked at by both", share(found.words.by_both / (found.words.by_both + found.words.by_one + found.words.by_nobody || 1), 0), `of the words; ${count(found.words.by_nobody)} by nobody`),
+      found.spans && figure("Agreement", number(middle(found.spans.kappa), 2), "Cohen's kappa, on what both looked at"),
       found.marks && figure("On what was missed", number(middle(found.marks.overlap), 2), "F1 of marks that overlap")),
     h("div", { class: "two" }, measures("On all that identifies", found.spans), measures("On leaks alone", found.marks)),
     found.by_label.length > 0 && h("div", { class: "stack" }, h("h2", {}, "By label"), table({
@@ -44,7 +45,7 @@ function draw(found) {
 }
 
 function measures(title, agreement) {
-  if (!agreement) return h("div", { class: "card stack" }, h("h2", {}, title), h("p", { class: "muted" }, "Nobody marked anything, so there is nothing to compare."));
+  if (!agreement) return h("div", { class: "card stack" }, h("h2", {}, title), h("p", { class: "muted" }, "There is nothing that both looked at and marked, so there is nothing to compare."));
   return h("div", { class: "card stack" }, h("h2", {}, title), h("dl", { class: "measures" }, ROWS.map(([key, name, says]) => {
     const ends = interval(agreement[key]);
     return h("div", {}, h("dt", {}, name, h("span", { class: "small muted" }, says)), h("dd", { class: "numbers" }, h("strong", {}, number(middle(agreement[key]), 2)), ends && h("span", { class: "small muted" }, `${number(ends[0], 2)} to ${number(ends[1], 2)}`)));

@@ -10,6 +10,7 @@ import { choices } from "../policychoice.js";
 import { many } from "../format.js";
 import { MARKS, makePanel, speakerLabel } from "./panel.js";
 import { differences } from "./settle.js";
+import { watchLooks } from "./looks.js";
 import { keyOf, makeReading, sides } from "./reading.js";
 import { STATES, pathOf, riskBar } from "./queue.js";
 
@@ -30,7 +31,7 @@ export async function showDocument(root, project, id) {
   const failed = h("div", { hidden: true });
   let dirty = false;
   const reading = makeReading({
-    ...mine, spans: doc.spans,
+    ...mine, spans: doc.spans, opened: () => looks.current(),
     save: (body) => put(`${path}/${settling ? "settled" : "marks"}`, body),
     told: (what) => {
       if (what === "changed") { dirty = true; saved.textContent = "Not saved yet"; draw(); return; }
@@ -46,6 +47,7 @@ export async function showDocument(root, project, id) {
   view.reading = reading;
 
   const original = passage({ text: doc.text, label: "Original text", onRange: pickRange, onSelect: (a, b) => selected(a, b) });
+  const looks = watchLooks(original, doc.text, doc.opened);
   view.text = (a, b) => original.offsets.slice(a, b);
   let edits = doc.edits, become = null;
   const after = h("div", { class: "after" });
@@ -127,7 +129,7 @@ export async function showDocument(root, project, id) {
   element.addEventListener("keydown", keyed);
   original.element.addEventListener("pointerup", () => requestAnimationFrame(uncover));
   beforeLeaving(async () => { if (dirty) await reading.send().catch(() => {}); return true; });
-  return () => { reading.leave(); original.leave(); become?.leave(); };
+  return () => { reading.leave(); looks.leave(); original.leave(); become?.leave(); };
 
   function drawHead() {
     const [words, kind] = STATES[doc.state];
@@ -180,6 +182,8 @@ export async function showDocument(root, project, id) {
 
   function setTarget(target) {
     view.target = target;
+    const opened = target?.span ?? target?.mark ?? target;
+    if (opened) looks.open(opened.start, opened.end);
     light();
     panel.draw(target);
     if (target?.type !== "selection") uncover(); // a selection is moved once the pointer is up, not under it

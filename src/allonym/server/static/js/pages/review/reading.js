@@ -10,11 +10,11 @@ export function keyOf(kind, one) {
 }
 
 /**
- * Marks and decisions. `save(reading)` sends them and gives what the server answers; `told(what)` hears of "changed",
+ * Marks and decisions; `opened()` gives the stretches that were looked at. `save(reading)` sends them and gives what the server answers; `told(what)` hears of "changed",
  * "saving", {saved, lists, complete}, where lists are those that came about with it, and it is complete unless something
  * was changed meanwhile, and {failed}.
  */
-export function makeReading({ marks, decisions, version, spans, save, told }) {
+export function makeReading({ marks, decisions, version, spans, opened = () => [], save, told }) {
   let now = { marks: marks.map(plainMark), decisions: new Map(decisions.map((d) => [keyOf("f", d), plainDecision(d)])), settled: new Set() };
   let past = [], future = [];
   let stored = version, chain = Promise.resolve(), pendingLists = [];
@@ -34,6 +34,7 @@ export function makeReading({ marks, decisions, version, spans, save, told }) {
     version: stored,
     marks: now.marks.map((m) => ({ ...m, ...listed("m", m) })),
     decisions: [...now.decisions.values()].map((d) => ({ ...d, ...listed("f", d) })),
+    opened: opened(),
     done,
   });
   const listed = (kind, one) => {
