@@ -25,6 +25,10 @@ DATES_OF = "\0dates of"
 """Key of ``Document.meta`` that names a collection whose documents have their dates moved alike, such as a mailbox."""
 
 
+NAMESAKE = " #"
+"""Stands in the key of an entity before a number, where the register of people has others of the same name."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
     """A labelled stretch of a text. It holds no text, so that no log can leak any.
@@ -65,11 +69,15 @@ class Entity:
         key: canonical form of its name, the same for the same name in every document. Hidden from ``repr``.
         label: the label that its replacement follows.
         spans: its mentions, sorted and disjoint.
+        names: of a person whom a register knows: the fullest name, then others. Hidden from ``repr``.
+        salt: of such a person, for the choice of a pseudonym. Hidden from ``repr``.
     """
 
     key: str = field(repr=False)
     label: str
     spans: tuple[Span, ...]
+    names: tuple[str, ...] = field(default=(), repr=False)
+    salt: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

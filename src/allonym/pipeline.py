@@ -20,6 +20,7 @@ from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
 from allonym.link import Linked, link
+from allonym.link.register import follow_register
 from allonym.plan import Anonymized as Anonymized
 from allonym.plan import Plan, Report, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
@@ -144,10 +145,13 @@ def replace_found(
     """
     document = add_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
+    if book is not None and book.register is not None and policy.consistent in ("auto", "scope"):
+        linked = follow_register(document, linked, book.register, policy.taxonomy)
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = apply_edits(document.text, plan.edits)
     if book is not None and keep_plan:
-        book.keep_plan(document.id, plan, text)
+        people = {number: entity.key for number, entity in enumerate(linked.entities, 1) if entity.names}
+        book.keep_plan(document.id, plan, text, people)
     parts = tuple(apply_edits_to_parts(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(span.label for entity in linked.entities for span in entity.spans)
     report = Report(

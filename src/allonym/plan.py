@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -54,7 +54,8 @@ class Plan:
     """Sorted, disjoint edits, bound to the text they were made for.
 
     Attributes:
-        digest: of the original text, see :func:`digest`.
+        digest: of the original text, see :func:`digest`; empty: a person was erased from the plan, so that nobody can
+            try names with it.
         edits: sorted by start, disjoint.
         notes: remarks for a reader, e.g. names whose referent stayed ambiguous; hold no text of the document.
         result: digest of the text that the plan makes.
@@ -349,4 +350,19 @@ def invert_plan(text: str, plan: Plan) -> str | None:
     replacements = locate_replacements(plan.edits)
     inverse = [Edit(start, end, edit.original or "", edit.label) for start, end, edit in replacements]
     original = apply_edits(text, inverse)
-    return original if digest(original) == plan.digest else None
+    return original if plan.digest in ("", digest(original)) else None
+
+
+def drop_edits(plan: Plan, is_dropped: Callable[[Edit], bool]) -> Plan:
+    """Return a plan without some edits, for the text in which these are made already; the output stays the same.
+
+    So it restores all but what the edits replaced. Digest and notes go, since they tell of the text before.
+    """
+    edits: list[Edit] = []
+    shift = 0
+    for edit in plan.edits:
+        if is_dropped(edit):
+            shift += len(edit.replacement) - (edit.end - edit.start)
+        else:
+            edits.append(replace(edit, start=edit.start + shift, end=edit.end + shift))
+    return Plan("", tuple(edits), (), plan.result)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import string
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import MISSING, dataclass, field, replace
 from functools import lru_cache
@@ -22,6 +22,7 @@ from allonym.text.placeholders import SURROGATES, Grammar
 if TYPE_CHECKING:
     from allonym.plan import Plan
     from allonym.policy import Policy
+    from allonym.vault.records import RegisteredPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,28 @@ class Book(Protocol):
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Store that ``replacement`` stands for ``original``, so that the vault can restore it."""
 
-    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
-        """Store the plan that made ``text`` of the document with this id, so that the vault can undo it exactly."""
+    def keep_plan(self, document: str, plan: Plan, text: str, people: Mapping[int, str] = ...) -> None:
+        """Store the plan that made ``text`` of the document with this id, so that the vault can undo it exactly.
+
+        ``people`` maps numbers of the plan's entities to keys of registered people.
+        """
+
+    @property
+    def register(self) -> PeopleBook | None:
+        """The scope's register of people; None where it has none."""
+
+
+class PeopleBook(Protocol):
+    """The register of people of a vault's scope, see :class:`allonym.vault.book.Book`."""
+
+    def find_people(self, forms: Iterable[str]) -> Mapping[str, tuple[RegisteredPerson, ...]]:
+        """Return the people with each form of a name."""
+
+    def enter_person(self, key: str, names: Sequence[str], salt: str = "") -> RegisteredPerson:
+        """Enter a new person."""
+
+    def use_person(self, person: RegisteredPerson, names: Sequence[str] = ()) -> RegisteredPerson:
+        """Note that a person occurs in a document, and change the names if any are named."""
 
 
 class Keeper(Protocol):

@@ -93,7 +93,7 @@ def test_info_needs_no_secret_and_shows_no_value(run, vault, key):
         assert "patient" not in done.out + done.err
     (line,) = run("vault", "info", "v", "--secret-file", key, "--json").out.splitlines()
     found = json.loads(line)
-    assert (found["key"], found["schema"], found["keep_days"]) == ("random", 5, None)
+    assert (found["key"], found["schema"], found["keep_days"]) == ("random", 7, None)
     counts = {"known": 1, "assigned": 1, "subjects": 1, "expired": 0, "shared": 0}
     assert found["scopes"][0] == {"scope": "letters", **counts}
 
@@ -132,7 +132,7 @@ def test_purge_asks_first(run, vault, key):
     assert len(vault.known("letters")) == 1
     done = run("vault", "purge", "v", "--secret-file", key, "--subject", "patient 17", stdin=b"y\n")
     assert done.code == 0
-    assert "originals 1, choices 1, subjects 1, scopes 0; no trace left in its files" in done.err
+    assert "originals 1, choices 1, people 0, subjects 1, scopes 0; no trace left in its files" in done.err
     assert vault.known("letters") == ()
     done = run("vault", "purge", "v", "--secret-file", key, "--scope", "calls", "--yes", "--actor", "ops")
     assert done.code == 0

@@ -51,7 +51,7 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == len(store.STEPS) == 6
+        assert vault.info().schema == len(store.STEPS) == 7
         assert len(vault.known("letters")) == 40
         vault.record("restore", counts={"restored": 1})
         assert [(one.action, one.counts) for one in vault.audit()] == [
@@ -60,15 +60,16 @@ def test_an_older_vault_is_brought_up_to_date_and_keeps_everything(older):
             ("migrate", {"from": 3, "to": 4}),
             ("migrate", {"from": 4, "to": 5}),
             ("migrate", {"from": 5, "to": 6}),
+            ("migrate", {"from": 6, "to": 7}),
             ("restore", {"restored": 1}),
         ]
         with vault._store.open_read_transaction() as connection:
-            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3, 4, 5, 6]
+            assert [row.version for row in connection.execute(store.migrations.select())] == [1, 2, 3, 4, 5, 6, 7]
     with Vault.open(older, SECRET) as vault:
-        assert len(vault.audit()) == 6
+        assert len(vault.audit()) == 7
 
 
-@pytest.mark.parametrize("schema", [3, 4, 5])
+@pytest.mark.parametrize("schema", [3, 4, 5, 6])
 def test_an_older_vault_that_may_not_be_written(schema, tmp_path, monkeypatch):
     file = tmp_path / "v"
     with monkeypatch.context() as patch:
@@ -84,7 +85,7 @@ def test_an_older_vault_that_may_not_be_written(schema, tmp_path, monkeypatch):
             assert vault.info().schema == schema and len(vault.known("letters")) == 40 and len(vault.digests()) > 0
     monkeypatch.undo()
     with Vault.open(file, SECRET) as vault:
-        assert vault.info().schema == 6
+        assert vault.info().schema == 7
 
 
 def test_a_wrong_key_changes_no_schema(older):
@@ -108,14 +109,14 @@ def test_a_step_that_fails_leaves_nothing_of_itself(older, monkeypatch):
     with Vault.open(older) as locked:
         assert locked.info().schema == 1
     with Vault.open(older, SECRET) as vault:
-        assert vault.info().schema == 6
+        assert vault.info().schema == 7
         assert len(vault.known("letters")) == 40
 
 
 def test_a_newer_schema_is_refused(vault, where, monkeypatch):
     monkeypatch.setattr(store.Store, "steps", store.STEPS[:1])
     for secret in (SECRET, None):
-        with pytest.raises(VaultError, match="has schema 6, this version of allonym knows up to 1"):
+        with pytest.raises(VaultError, match="has schema 7, this version of allonym knows up to 1"):
             Vault.open(where, secret)
 
 

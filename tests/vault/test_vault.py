@@ -167,7 +167,7 @@ def test_info_with_the_key_names_the_scopes(vault):
         ("letters", 1, 0, 0, 0),
         ("calls", 0, 1, 1, 0),
     ]
-    assert (info.key, info.keep_days, info.schema) == ("random", None, 6)
+    assert (info.key, info.keep_days, info.schema) == ("random", None, 7)
     assert abs(info.created - datetime.now(UTC)) < timedelta(minutes=5)
 
 

@@ -30,6 +30,7 @@ COMMANDS: Mapping[str, str] = {
     "serve": "allonym.cli.serve:serve",
     "vault": "allonym.cli.vault:vault",
     "project": "allonym.cli.project:project",
+    "people": "allonym.cli.people:people",
     "policy": "allonym.cli.policy:policy",
     "labels": "allonym.cli.labels:labels",
     "llm": "allonym.cli.llm:llm",

@@ -175,7 +175,8 @@ def purge(
     if subject is not None and not summary.subjects:
         raise VaultError("nothing of this subject is in the vault" + (f" in scope {scope!r}" if scope else ""))
     counts = (
-        f"originals {summary.known}, choices {summary.assigned}, subjects {summary.subjects}, scopes {summary.scopes}"
+        f"originals {summary.known}, choices {summary.assigned}, people {summary.people}, subjects {summary.subjects}, "
+        f"scopes {summary.scopes}"
     )
     trace = "no trace left in its files" if summary.checked == "files" else "none left in its tables"
     print_note(f"{counts}; {trace}", label="deleted:")

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
 from allonym.keys import derive_operator_key
@@ -125,6 +126,10 @@ class Ledger:
                 return self._record_value(kind, key, value, part)
         return None
 
+    def recall(self, kind: str, key: str) -> str | None:
+        """Return the value that ``key`` has in the scope; None without one, or without a vault."""
+        return self._book.recall(kind, key) if self._book is not None else None
+
     def share(self, kind: str, key: str, value: str) -> None:
         """Give ``key`` a value in the scope, for documents in which only it occurs, unless it has one already."""
         if self._book is not None and self._book.recall(kind, key) is None:
@@ -231,6 +236,9 @@ class CorpusBook:
     unit = ""
     """See :class:`Book`."""
 
+    register = None
+    """See :class:`Book`."""
+
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], str] = {}
         self._owners: dict[tuple[str, str], str] = {}
@@ -258,7 +266,7 @@ class CorpusBook:
     def remember(self, replacement: str, original: str, label: str, operator: str, entity: str) -> None:
         """Keep nothing: a corpus pass restores no originals."""
 
-    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+    def keep_plan(self, document: str, plan: Plan, text: str, people: Mapping[int, str] = MappingProxyType({})) -> None:
         """Keep nothing, see :meth:`remember`."""
 
 

@@ -31,7 +31,7 @@ from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.policy import Policy
-from allonym.protocol import PLAIN, Book, Mention, Operator, Setting, Traits, Wanted
+from allonym.protocol import PLAIN, Book, Mention, Operator, PeopleBook, Setting, Traits, Wanted
 from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
 from allonym.replace.syntax import keep_syntax
 from allonym.replace.wording import find_article_change, grow_span, is_word_character, trim_mention, widen_removal
@@ -310,9 +310,14 @@ class BookView:
         """See :class:`Book`."""
         self.book.remember(replacement, original, label, operator, f"{self.mark} {entity}" if self.mark else entity)
 
-    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+    def keep_plan(self, document: str, plan: Plan, text: str, people: Mapping[int, str] = MappingProxyType({})) -> None:
         """See :class:`Book`."""
-        self.book.keep_plan(document, plan, text)
+        self.book.keep_plan(document, plan, text, people)
+
+    @property
+    def register(self) -> PeopleBook | None:
+        """See :class:`Book`."""
+        return self.book.register
 
 
 def map_words_to_older_forms(text: str) -> dict[str, str]:

@@ -260,8 +260,8 @@ def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: li
     for target in targets:
         key, length = target.entity.key, cast(int, target.options.get("length", 8))
 
-        def draw_code(attempt: int, key: str = key, length: int = length) -> str:
-            return add_check_digit(f"{ledger.draw_number('wild tag', key, attempt):016X}"[:length])
+        def draw_code(attempt: int, drawn: str = key + target.entity.salt, length: int = length) -> str:
+            return add_check_digit(f"{ledger.draw_number('wild tag', drawn, attempt):016X}"[:length])
 
         code = ledger.assign("wild tag", key, draw_code)
         if code is not None:

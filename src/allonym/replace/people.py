@@ -17,6 +17,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from allonym.detection.words import read_dictionary
+from allonym.document import NAMESAKE
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Wanted
 from allonym.replace import naming
@@ -210,11 +211,12 @@ def _assign_person_names(cast: Cast, person: Person) -> None:
         old = written.get(word, word)
         keeps_origin = person.particles or person.family_first or not person.given
         origin = person.origin if keeps_origin else guess_family_name_origin(cast, old, person.origin)
-        _record_new_word(person, word, _choose_masculine_family_name(cast, old, origin, person.particles))
+        new = _choose_masculine_family_name(cast, old, origin, person.particles, person.salt)
+        _record_new_word(person, word, new)
     if not person.given:
         return
     key = " ".join((*person.given[:1], *(make_family_name_key(w) for w in person.family)))
-    if cast.name_owners.setdefault(key, person.key) != person.key:
+    if cast.name_owners.setdefault(key, person.key) != person.key or NAMESAKE in person.key:
         key = f"{key}\0{person.key}"
     for i, word in enumerate(person.given):
         new = _choose_given_name(cast, person, written.get(word, word), f"{key} +{word}" if i else key)
@@ -252,19 +254,21 @@ def _record_new_word(person: Person, word: str, new: str | None) -> None:
         person.new.setdefault(parts[0], news[0])
 
 
-def _choose_masculine_family_name(cast: Cast, word: str, origin: str, particles: str = "") -> str | None:
-    """Return the pseudonym of a family name, in its form for men."""
+def _choose_masculine_family_name(
+    cast: Cast, word: str, origin: str, particles: str = "", salt: str = ""
+) -> str | None:
+    """Return the pseudonym of a family name, in its form for men. The salt is that of the first bearer of a scope."""
     parts = re.split("[‐‑-]", word)
     if len(parts) > 1:
         names = [p for p in parts if normalize_surface(p) not in ARTICLES]
-        new_names = {name: _choose_masculine_family_name(cast, name, origin) for name in names}
+        new_names = {name: _choose_masculine_family_name(cast, name, origin, "", salt) for name in names}
         news = [new_names.get(p, p) for p in parts]
         return None if news == parts or None in news else "-".join(filter(None, news))
     if not any(c.isalpha() for c in word):
         return None
     key = make_family_name_key(word)
     pools = _list_name_pools(cast.kb, ("last", origin, "m", particles), _describe_name_form(word))
-    propose = _make_proposer(cast, pools, FAMILY, key, word)
+    propose = _make_proposer(cast, pools, (FAMILY, key, salt), word)
     return _assign_name(cast, FAMILY, key, propose, telling=_join_gender_forms)
 
 
@@ -276,12 +280,15 @@ def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str |
         fitting = tuple(n for n, forms in short_forms.items() if any(f.capitalize() != n for f in forms))
         pools = (fitting or pools[0], *pools[1:])
     families = tuple(person.new[w] for w in person.family if w in person.new)
-    propose = _make_proposer(cast, pools, GIVEN, key, word, families)
+    propose = _make_proposer(cast, pools, (GIVEN, key, person.salt), word, families)
     is_double = "-" in word and person.origin not in FAMILY_FIRST
+    former = cast.ledger.recall(GIVEN, normalize_surface(word)) if person.was_short and families else None
 
     def propose_full_name(attempt: int) -> str:
+        if former and not attempt:  # the one that the person has where nobody told the family name
+            return " ".join((former, *families))
         use_two = is_double and attempt >= 3
-        name = _propose_double_name(cast, pools[1], key, attempt) if use_two else propose(attempt)
+        name = _propose_double_name(cast, pools[1], key + person.salt, attempt) if use_two else propose(attempt)
         return " ".join((name, *families)) if name else name
 
     new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word)
@@ -306,25 +313,27 @@ def _assign_name(cast: Cast, kind: str, key: str, propose: Propose, telling: Tel
 
 
 def _make_proposer(
-    cast: Cast, pools: tuple[Names, ...], kind: str, key: str, word: str, families: Names = ()
+    cast: Cast, pools: tuple[Names, ...], target: tuple[str, str, str], word: str, families: Names = ()
 ) -> Callable[[int], str]:
     """Return what makes the choices for one name; a choice is empty where it cannot be used.
 
     Args:
         cast: of the document.
         pools: see :func:`_list_name_pools`.
-        kind, key: of the ledger.
+        target: kind and key of the ledger, and the salt of a registered person.
         word: the old name.
         families: the new family names beside a given name.
     """
+    kind, key, salt = target
     pick, famous, near_names, owner = cast.ledger.pick, cast.kb.famous, cast.near_names, f"{kind}\0{key}"
+    drawn = f"{key}\0{salt}" if salt else key
     old, old_key = normalize_surface(word), make_family_name_key(word)
 
     def propose(attempt: int) -> str:
         stage = sum(attempt >= limit for limit in (_SIMILAR, _SAME_ORIGIN, _ENGLISH, _ANY))
-        name = pick(pools[min(stage, 3)] or pools[3], kind, key, attempt)
+        name = pick(pools[min(stage, 3)] or pools[3], kind, drawn, attempt)
         if stage == 4:
-            name += "-" + pick(pools[2], f"{kind} 2", key, attempt)
+            name += "-" + pick(pools[2], f"{kind} 2", drawn, attempt)
         plain = normalize_surface(name)
         if plain in read_common_words() or plain in read_dictionary():
             return ""  # where somebody rewrites the text, nothing would tell it from the word

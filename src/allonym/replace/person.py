@@ -52,7 +52,10 @@ class Person:
         short: short or full forms of the given names that occur in the document, to these given names.
         plural: it is a whole family.
         family_first: the family name stands first, as its language has it.
-        spellings: second spelling of a word, such as ``mueller``, to the word, ``muller``.
+        spellings: second spelling of a word, such as ``mueller``, to the word, ``muller``; of a person whom a register
+            knows also a word of another name to the word of the fullest name that it stands for.
+        salt: of a person whom a register knows.
+        was_short: a register knows the person by the given name alone, too.
     """
 
     key: str = field(repr=False)
@@ -69,6 +72,8 @@ class Person:
     plural: bool = False
     family_first: bool = False
     spellings: dict[str, str] = field(default_factory=dict, repr=False)
+    salt: str = field(default="", repr=False)
+    was_short: bool = False
 
     def list_words(self) -> Iterator[str]:
         """Yield the original's words that initials stand for, in order; hyphenated ones are divided."""
@@ -116,7 +121,7 @@ class PersonReader:
         self.neutral = target.options.get("names") == "neutral"
         self.singles: dict[str, str] = {}
         self.initials: set[str] = set()
-        self.person = Person(target.entity.key)
+        self.person = Person(target.entity.key, salt=target.entity.salt)
         self._sure_gender = ""  # by a title before a given name, or a relative
         self._title_gender = ""  # by any title, or a relative that may be somebody else
         self._kin_spans: set[Span] = set()  # behind "my sister"
@@ -128,6 +133,8 @@ class PersonReader:
         for _, _, span, before in surfaces[:]:
             if (name := row_names.get((span.start, span.end))) is not None:
                 surfaces.append((parse_person(cast.kb, name), name, span, before))
+        if names := target.entity.names:
+            surfaces.append((parse_person(cast.kb, names[0]), names[0], target.entity.spans[0], ("", "")))
         for pieces, *_ in surfaces:
             for piece in pieces:
                 if piece.kind == "name":
@@ -139,6 +146,8 @@ class PersonReader:
         by_title = (naming.find_origin_by_titles(pieces, before[0]) for pieces, _, _, before in surfaces)
         self.home = next(filter(None, by_title), "") or naming.get_default_origin(cast.setting.policy.language)
         self.origin = guess_origin(cast, fullest, self.home)
+        for name in names[1:]:
+            self._read_other_name(surfaces[-1][0], parse_person(cast.kb, name))
         for span in self.entity.spans:
             gender, is_certain = naming.find_kin_gender(cast.text, span.start, span.end)
             if is_certain:
@@ -149,6 +158,26 @@ class PersonReader:
             self._read_surface(pieces, surface, span, before)
         if self.entity.key.endswith((" (f)", " (m)")):
             self._title_gender = self._title_gender or self.entity.key[-2]
+
+    def _read_other_name(self, fullest: tuple[Piece, ...], other: tuple[Piece, ...]) -> None:
+        """Note which words of the fullest name of a registered person those of another name stand for."""
+        kb = self.cast.kb
+        words: dict[str, list[str]] = {GIVEN: [], FAMILY: []}
+        for word, role in _list_words_with_roles(kb, fullest, self.origin):
+            words[role or GIVEN].append(word)
+        first, last = (words[GIVEN] or words[FAMILY])[:1], (words[FAMILY] or words[GIVEN])[-1:]
+        has_title = any(piece.kind == "title" for piece in other)
+        listed = _list_words_with_roles(kb, other, self.origin)
+        self.person.was_short = self.person.was_short or [word for word, _ in listed] == words[GIVEN][:1]
+        for word, role in listed:
+            if word in (*words[GIVEN], *words[FAMILY]):
+                continue
+            if any(word in find_given_name_variants(name) for name in words[GIVEN]):
+                continue
+            near = [w for w in (*words[GIVEN], *words[FAMILY]) if is_within_one_edit(word, w)]
+            usual = last if role == FAMILY or (has_title and not role) else first
+            for target in (near or usual)[:1]:
+                self.person.spellings.setdefault(word, target)
 
     def _fold_word(self, text: str) -> str:
         """Return a word of the name in plain form; the first spelling of two."""
@@ -319,6 +348,13 @@ def parse_person(kb: KnowledgeBase, surface: str) -> tuple[Piece, ...]:
         if english > get_name_weight(kb, family, "last", "dutch") and not kb.name_facts(f"Van {family}"):
             return (Piece("name", "Van"), *pieces[1:])
     return pieces
+
+
+def _list_words_with_roles(kb: KnowledgeBase, pieces: Sequence[Piece], origin: str) -> list[tuple[str, str]]:
+    """Return each name of a surface in plain form, with its role."""
+    names = [piece for piece in pieces if piece.kind in ("name", "initial")]
+    roles = _find_name_roles(kb, pieces, origin) if names else []
+    return [(normalize_surface(p.text), role) for p, role in zip(names, roles, strict=True) if p.kind == "name"]
 
 
 def _list_name_words(pieces: Sequence[Piece]) -> list[str]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 
-from allonym.text.fold import Level, fold
+from allonym.text.fold import Level, fold, spell_out_umlauts
 
 PersonName = tuple[tuple[str, ...], str]
 """The words of a person's name, and the gender of its title (``m``, ``f`` or empty)."""
@@ -116,6 +117,35 @@ def parse_person(text: str) -> PersonName:
         suffix.insert(0, words.pop())
     marks = tuple(f"+{s[0]}r" if s[0] in "js" else f"+{s}" for s in suffix if s in _GENERATIONS)
     return (tuple(words) or (text,)) + marks, gender
+
+
+def parse_person_name(name: str) -> PersonName:
+    """Return the words of a name in normal form, without titles, and the gender of its title."""
+    return parse_person(normalize_surface(name))
+
+
+def list_name_spellings(name: str) -> Iterator[tuple[str, ...]]:
+    """Yield the words of a name in normal form; those of its second spelling too, where it has one."""
+    yield parse_person_name(name)[0]
+    if (spelled_out := spell_out_umlauts(name)) != name:
+        yield parse_person_name(spelled_out)[0]
+
+
+def format_whole_name(words: Iterable[str]) -> str:
+    """Return the form by which a whole name is looked up, which no single word of a longer name has."""
+    return "=" + " ".join(words)
+
+
+def rank_words(words: Sequence[str]) -> tuple[int, int]:
+    """Return the sort key of a name's words: names with more full words first, then the longer ones."""
+    return -sum(len(word) > 1 for word in words), -sum(map(len, words))
+
+
+def sort_names(names: Iterable[str]) -> tuple[str, ...]:
+    """Return names without those that have the same words as one before; the one with most full words comes first."""
+    different = list({parse_person_name(name)[0]: name for name in reversed(list(names))}.values())[::-1]
+    fullest = min(different, key=lambda name: (rank_words(parse_person_name(name)[0])[0], different.index(name)))
+    return (fullest, *(name for name in different if name != fullest))
 
 
 def find_title_gender(text: str, start: int) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from allonym.vault.records import Known as Known
     from allonym.vault.records import Merged as Merged
     from allonym.vault.records import Purged as Purged
+    from allonym.vault.records import RegisteredPerson as RegisteredPerson
     from allonym.vault.records import ScopeInfo as ScopeInfo
     from allonym.vault.records import VaultInfo as VaultInfo
     from allonym.vault.vault import Vault as Vault

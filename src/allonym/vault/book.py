@@ -7,22 +7,26 @@ row is linked to the subjects whose documents it served, so that one subject can
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import astuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, replace
+from types import MappingProxyType
 from typing import Any
 
 import sqlalchemy as sa
 
+from allonym.document import NAMESAKE
 from allonym.errors import UsageError, VaultError
 from allonym.plan import Plan
 from allonym.text.fold import Level
-from allonym.text.names import normalize_surface
+from allonym.text.names import normalize_surface, sort_names
 from allonym.vault import store
 from allonym.vault.keys import Sealer
 from allonym.vault.plans import make_piece_rows, make_plan_row, pack_plan
-from allonym.vault.records import Known
-from allonym.vault.store import ASSIGNED, KNOWN, PLANS, Linked, make_batches
+from allonym.vault.records import Known, RegisteredPerson
+from allonym.vault.register import Register
+from allonym.vault.store import ASSIGNED, KNOWN, delete_rows, make_batches
 
+NOBODY: Mapping[int, str] = MappingProxyType({})
 _MANY = 4000
 _ROWS, _LINKS = store.assigned.c, store.assigned_subjects.c
 _IS_LINK = sa.and_(_LINKS.row == _ROWS.digest, _LINKS.subject == sa.bindparam("subject"))
@@ -57,6 +61,14 @@ def ensure_scope(connection: sa.Connection, sealer: Sealer, scope: str, now: int
     return place
 
 
+def read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
+    """Return the scopes' names by their digests; of a locked vault, the first characters of the digests."""
+    rows = connection.execute(sa.select(store.scopes.c.digest, store.scopes.c.sealed)).all()
+    if sealer is None:
+        return {digest: f"scope {digest[:8]}" for digest, _ in rows}
+    return {digest: sealer.unseal(sealed, "scope", digest)[0] for digest, sealed in rows}
+
+
 def decrypt_replacement_row(sealer: Sealer, scope: str, digest: str, token: str, sealed: object) -> Known:
     """Decrypt a row of the table ``known``."""
     return Known(*sealer.unseal(sealed, "known", scope, digest, token))
@@ -82,9 +94,11 @@ class Book:
         self._connection = connection
         self._sealer = sealer
         self.place = ensure_scope(connection, sealer, scope, now)
+        self._register = Register(connection, sealer, self.place.id, self.place.digest, now)
         self._now = now
         self._expires = expires
         self._subjects: dict[str, str] = {}
+        self._used: set[tuple[str, str]] = set()  # people noted for a subject
         self._past: set[str] = set()  # digests of keys whose rows have expired
         self._forget_collected()
         self.added: Counter[str] = Counter()  # rows written, and originals that were there ("same")
@@ -104,6 +118,11 @@ class Book:
         self._new_links: list[dict[str, object]] = []
         self._longer: list[dict[str, object]] = []
         self._known: dict[tuple[str, str], tuple[Known, str, int | None]] = {}
+
+    @property
+    def register(self) -> Book:
+        """The scope's register of people: the book itself."""
+        return self
 
     def about(self, subject: str) -> None:
         """Attribute all that is looked up or written from here on to this subject's documents."""
@@ -192,19 +211,89 @@ class Book:
         if len(self._known) >= _MANY:
             self.flush()
 
-    def keep_plan(self, document: str, plan: Plan, text: str) -> None:
+    def find_people(self, forms: Iterable[str]) -> dict[str, tuple[RegisteredPerson, ...]]:
+        """Return the people with each form, see :meth:`~allonym.vault.register.Register.find_people`."""
+        self._check_is_open()
+        return self._register.find_people(forms)
+
+    def find_person(self, key: str) -> RegisteredPerson | None:
+        """Return the person of the register with this key; None without one."""
+        self._check_is_open()
+        return self._register.find_person(key)
+
+    def enter_person(
+        self, key: str, names: Sequence[str], salt: str = "", keys: Sequence[str] = ()
+    ) -> RegisteredPerson:
+        """Enter a new person, who occurs in a document of the subject.
+
+        Args:
+            key: of the entity; where another person has it, a number is added.
+            names: the fullest first.
+            keys: further keys that the person had.
+            salt: as it was in another vault; empty: a new one.
+        """
+        self._check_is_open()
+        chosen, count = key, 1
+        while self._register.find_person(chosen) is not None:
+            count += 1
+            chosen = f"{key}{NAMESAKE}{count}"
+        salt = salt or self._register.make_salt(chosen)
+        person = RegisteredPerson(self.number("person"), (chosen, *keys), tuple(names), salt)
+        self._register.write_person(person, self._expires)
+        self.use_person(person)
+        self.added["people"] += 1
+        return person
+
+    def use_person(self, person: RegisteredPerson, names: Sequence[str] = ()) -> RegisteredPerson:
+        """Note that a person of the register occurs in a document of the subject, and return the person.
+
+        Args:
+            person: of the register.
+            names: all names that the person now has; empty: they do not change.
+        """
+        self._check_is_open()
+        if names and tuple(names) != person.names:
+            person = replace(person, names=tuple(names))
+            self._register.write_person(person, self._expires)
+        if (person.key, self._subject) not in self._used:
+            self._used.add((person.key, self._subject))
+            self._register.use_person(person.key, self._subject, self._expires)
+        return person
+
+    def list_people(self) -> list[RegisteredPerson]:
+        """Return all people of the register by their numbers."""
+        self._check_is_open()
+        return self._register.read_people()
+
+    def change_person(self, person: RegisteredPerson) -> None:
+        """Write other names or keys of a person of the register."""
+        self._check_is_open()
+        self._register.write_person(person, self._expires)
+
+    def join_people(self, first: RegisteredPerson, second: RegisteredPerson) -> RegisteredPerson:
+        """Return the first person with all names, keys and subjects of the second, who is no person any more."""
+        self._check_is_open()
+        names = sort_names((*first.names, *second.names))
+        joined = replace(first, names=names, keys=(*first.keys, *second.keys))
+        self._register.move_subjects(first.key, second.key)
+        self._register.delete_person(self._register.compute_row(second.key))
+        self._register.write_person(joined, self._expires)
+        return joined
+
+    def keep_plan(self, document: str, plan: Plan, text: str, people: Mapping[int, str] = NOBODY) -> None:
         """Keep the plan of a document, so that its output can be restored exactly.
 
         Args:
             document: its id; empty where it has none.
             plan: with its originals.
             text: the output.
+            people: number of an entity of the plan to the key of the registered person that it is.
         """
-        self.enter_plan(pack_plan(document, plan, text))
+        self.enter_plan(pack_plan(document, plan, text, people))
 
     def enter_plan(self, values: tuple[str, ...]) -> None:
         """Keep a plan that :func:`~allonym.vault.plans.pack_plan` packed."""
-        self._compute_digest("plan")
+        self._check_is_open()
         row = make_plan_row(self._sealer, self.place.digest, values)
         table, links = store.plans, store.plan_subjects
         digest = row["digest"]
@@ -244,9 +333,12 @@ class Book:
 
     # Inside
 
-    def _compute_digest(self, what: str, *parts: str) -> str:
+    def _check_is_open(self) -> None:
         if self._over:
             raise UsageError("this book's transaction is over; open another with vault.book(...)")
+
+    def _compute_digest(self, what: str, *parts: str) -> str:
+        self._check_is_open()
         return self._sealer.digest(what, self.place.digest, *parts)
 
     def _is_expired(self, expires: object) -> bool:
@@ -315,12 +407,3 @@ class Book:
         if longer:
             change = table.update().where(table.c.digest == sa.bindparam("key")).values(expires=sa.bindparam("until"))
             self._connection.execute(change, longer)
-
-
-def delete_rows(connection: sa.Connection, linked: Linked, rows: Iterable[str]) -> None:
-    """Delete rows, their links to subjects, and what plans are found by."""
-    for batch in make_batches(rows):
-        connection.execute(linked.links.delete().where(linked.links.c.row.in_(batch)))
-        if linked is PLANS:
-            connection.execute(store.pieces.delete().where(store.pieces.c.plan.in_(batch)))
-        connection.execute(linked.table.delete().where(linked.table.c.digest.in_(batch)))

@@ -12,16 +12,15 @@ import sqlalchemy as sa
 
 from allonym.errors import VaultError
 from allonym.vault import store
-from allonym.vault.book import delete_rows
 from allonym.vault.keys import Sealer
 from allonym.vault.records import Purged
-from allonym.vault.store import LINKED, PLANS, Linked, Store, make_batches
+from allonym.vault.store import LINKED, Linked, Store, delete_rows, make_batches
 
 _PIECE = 1 << 22
 _SHORT = 24
 """Bytes of a ciphertext that are looked for: its nonce and the beginning."""
 
-_KINDS = ("known", "assigned", "subjects", "scopes", "plans")
+_KINDS = ("known", "assigned", "subjects", "scopes", "plans", "people")
 
 
 @dataclass(slots=True)
@@ -73,14 +72,14 @@ def erase_rows(
         if expired:
             _erase_expired(connection, traces, scope_row.id, now)
         elif subject is not None:
-            _erase_subject(connection, traces, scope_row.id, sealer.digest("subject", scope_row.digest, subject))
+            erase_subject(connection, traces, scope_row.id, sealer.digest("subject", scope_row.digest, subject))
         else:
             _erase_scope(connection, traces, scope_row)
         connection.execute(table.update().where(table.c.id == scope_row.id).values(changes=table.c.changes + 1))
     return traces
 
 
-def _erase_rows_where(
+def erase_rows_where(
     connection: sa.Connection, traces: Traces, linked: Linked, *conditions: sa.ColumnElement[bool]
 ) -> None:
     """Delete the rows that meet the conditions, with their links and pieces."""
@@ -88,11 +87,13 @@ def _erase_rows_where(
     digests = connection.execute(sa.select(table.c.digest).where(*conditions)).scalars().all()
     for batch in make_batches(digests):
         deleted = connection.execute(sa.select(table).where(table.c.digest.in_(batch))).all()
-        pieces = store.pieces.c.piece
-        of_plans = sa.select(pieces).where(store.pieces.c.plan.in_(batch))
-        found_by = set(connection.execute(of_plans).scalars()) if linked is PLANS else set()
+        found_by = set()
+        if linked.found_by is not None:
+            column, row_column = linked.found_by.c
+            found_by = set(connection.execute(sa.select(column).where(row_column.in_(batch))).scalars())
         delete_rows(connection, linked, batch)
-        _mark_unused(connection, traces, pieces, found_by)
+        if linked.found_by is not None:
+            _mark_unused(connection, traces, column, found_by)
         _mark_unused(connection, traces, lookup, {getattr(row, linked.lookup) for row in deleted})
         for row in deleted:
             traces.add_marks(row.digest, row.sealed)
@@ -119,13 +120,13 @@ def _erase_expired(connection: sa.Connection, traces: Traces, scope: int, now: i
     """Delete what has expired in a scope, and the names of subjects that nothing is left of."""
     for linked in LINKED:
         table = linked.table
-        _erase_rows_where(connection, traces, linked, table.c.scope == scope, table.c.expires <= now)
+        erase_rows_where(connection, traces, linked, table.c.scope == scope, table.c.expires <= now)
     table = store.subjects
     unlinked = [~sa.exists().where(linked.links.c.subject == table.c.digest) for linked in LINKED]
     _erase_subject_names(connection, traces, table.c.scope == scope, *unlinked)
 
 
-def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
+def erase_subject(connection: sa.Connection, traces: Traces, scope: int, subject: str) -> None:
     """Delete a subject's links, and the rows that were its alone."""
     is_subject = (store.subjects.c.digest == subject, store.subjects.c.scope == scope)
     if connection.execute(sa.select(store.subjects.c.digest).where(*is_subject)).scalar() is None:
@@ -134,7 +135,7 @@ def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subjec
         links, others = linked.links, linked.links.alias()
         has_others = sa.exists().where(others.c.row == links.c.row, others.c.subject != subject)
         alone = sa.select(links.c.row).where(links.c.subject == subject, ~has_others)
-        _erase_rows_where(connection, traces, linked, linked.table.c.digest.in_(alone))
+        erase_rows_where(connection, traces, linked, linked.table.c.digest.in_(alone))
         connection.execute(links.delete().where(links.c.subject == subject))
     _erase_subject_names(connection, traces, *is_subject)
 
@@ -142,7 +143,7 @@ def _erase_subject(connection: sa.Connection, traces: Traces, scope: int, subjec
 def _erase_scope(connection: sa.Connection, traces: Traces, scope_row: sa.Row[Any]) -> None:
     """Delete everything of a scope, its numbers and name included."""
     for linked in LINKED:
-        _erase_rows_where(connection, traces, linked, linked.table.c.scope == scope_row.id)
+        erase_rows_where(connection, traces, linked, linked.table.c.scope == scope_row.id)
     _erase_subject_names(connection, traces, store.subjects.c.scope == scope_row.id)
     counters = store.counters
     for row in connection.execute(sa.select(counters).where(counters.c.scope == scope_row.id)).all():
@@ -184,14 +185,16 @@ def compact_database(database: Store) -> None:
         empty_write_ahead_log(database)
     elif database.url.get_backend_name() == "postgresql":
         tables = [linked.table for linked in LINKED] + [linked.links for linked in LINKED]
-        for table in (*tables, store.pieces, store.subjects, store.scopes):
+        tables += [linked.found_by for linked in LINKED if linked.found_by is not None]
+        for table in (*tables, store.subjects, store.scopes):
             database.run_outside_transaction(f"VACUUM FULL {table.name}")
 
 
 def _count_marks_in_tables(database: Store, marks: Iterable[bytes]) -> int:
     digests = [mark.decode() for mark in marks if len(mark) == 32]
     tables = (*(linked.table for linked in LINKED), store.subjects, store.counters, store.scopes)
-    columns = [*(table.c.digest for table in tables), store.pieces.c.piece, store.plans.c.result]
+    columns = [*(table.c.digest for table in tables), store.pieces.c.piece, store.people_names.c.name]
+    columns.append(store.plans.c.result)
     count = 0
     with database.open_read_transaction() as connection:
         for batch in make_batches(digests):

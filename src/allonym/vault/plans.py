@@ -2,8 +2,9 @@
 
 A plan undoes what it made exactly, which replacements alone do not: an age is a bare number, and two surfaces of a
 person have one tag. What a plan is found by are keyed digests: of the document's id, of the whole output, of each
-sentence of the output that holds a replacement, and of each replacement. So a text that was edited since finds its
-document by the sentences that were left, and a replacement tells in which documents it stands.
+sentence of the output that holds a replacement, of each replacement, and of each registered person. So a text that was
+edited since finds its document by the sentences that were left, and a replacement or a person tells in which documents
+it stands.
 
 The text itself is not kept, nor are sentences without a replacement.
 """
@@ -70,11 +71,16 @@ def _digest_made(sealer: Sealer, scope: str, replacement: str) -> str:
     return sealer.digest("made", scope, normalize_surface(replacement, Level.MARKS))
 
 
+def digest_person(sealer: Sealer, scope: str, key: str) -> str:
+    """Return the digest by which a registered person finds the plans in which they occur."""
+    return sealer.digest("occurs", scope, key)
+
+
 # Writing
 
 
-def pack_plan(document: str, plan: Plan, text: str) -> tuple[str, ...]:
-    """Return what is kept of a plan: id, digests of original and output, edits and pieces as JSON."""
+def pack_plan(document: str, plan: Plan, text: str, people: Mapping[int, str]) -> tuple[str, ...]:
+    """Return what is kept of a plan: id, digests of original and output, edits with people, and pieces, as JSON."""
     places = [(start, end) for start, end, _ in locate_replacements(plan.edits)]
     pieces = []
     i = 0
@@ -83,9 +89,24 @@ def pack_plan(document: str, plan: Plan, text: str) -> tuple[str, ...]:
             i += 1
         if i < len(places) and places[i][0] < end:
             pieces.append((start, end, digest_piece(text[start:end]), int(tells_document(text[start:end]))))
+    return document, plan.digest, plan.result, pack_edits(plan, people), _format_json(pieces)
+
+
+def pack_edits(plan: Plan, people: Mapping[int, str]) -> str:
+    """Return the edits of a plan as JSON, and which registered people its entities are, if any."""
     edits = [astuple(edit) for edit in plan.edits]
-    packed = (json.dumps(rows, ensure_ascii=True, separators=(",", ":")) for rows in (edits, pieces))
-    return document, plan.digest, plan.result, *packed
+    return _format_json({"edits": edits, "people": people} if people else edits)
+
+
+def _unpack_edits(packed: str) -> tuple[list[Any], dict[int, str]]:
+    read = json.loads(packed)
+    if isinstance(read, list):
+        return read, {}
+    return read["edits"], {int(number): str(key) for number, key in read["people"].items()}
+
+
+def _format_json(rows: object) -> str:
+    return json.dumps(rows, ensure_ascii=True, separators=(",", ":"))
 
 
 def unpack_plan(row: str, values: Iterable[str], where: str) -> KeptPlan:
@@ -96,9 +117,10 @@ def unpack_plan(row: str, values: Iterable[str], where: str) -> KeptPlan:
     """
     try:
         document, original, result, edits, pieces = values
-        plan = Plan(original, tuple(Edit(*edit) for edit in json.loads(edits)), (), result)
-        return KeptPlan(row, document, plan, tuple(Piece(*piece[:3]) for piece in json.loads(pieces)))
-    except (ValueError, TypeError):
+        rows, people = _unpack_edits(edits)
+        plan = Plan(original, tuple(Edit(*edit) for edit in rows), (), result)
+        return KeptPlan(row, document, plan, tuple(Piece(*piece[:3]) for piece in json.loads(pieces)), people)
+    except (ValueError, TypeError, LookupError, AttributeError):
         raise VaultError(f"{where}: a plan is damaged, or a newer version made it") from None
 
 
@@ -122,8 +144,10 @@ def make_plan_row(sealer: Sealer, scope: str, values: tuple[str, ...]) -> dict[s
 
 
 def make_piece_rows(sealer: Sealer, scope: str, row: str, values: tuple[str, ...]) -> list[dict[str, object]]:
-    """Return the rows by which pieces and replacements find their plan."""
-    found_by = [_digest_made(sealer, scope, edit[2]) for edit in json.loads(values[3]) if edit[2].strip()]
+    """Return the rows by which pieces, replacements and people find their plan."""
+    edits, people = _unpack_edits(values[3])
+    found_by = [_digest_made(sealer, scope, edit[2]) for edit in edits if edit[2].strip()]
+    found_by += [digest_person(sealer, scope, key) for key in people.values()]
     found_by += [sealer.digest("piece", scope, piece[2]) for piece in json.loads(values[4]) if piece[3]]
     return [{"piece": piece, "plan": row} for piece in dict.fromkeys(found_by)]
 

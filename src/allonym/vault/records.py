@@ -51,12 +51,41 @@ class KeptPlan:
         document: the document's id; empty where it had none.
         plan: with its originals.
         pieces: of the output, in reading order.
+        people: number of an entity of the plan to the key of the registered person that it is.
     """
 
     row: str
     document: str
     plan: Plan = field(repr=False)
     pieces: tuple[Piece, ...] = field(default=(), repr=False)
+    people: Mapping[int, str] = field(default_factory=dict, repr=False, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredPerson:
+    """A person of a scope's register.
+
+    Attributes:
+        number: by which commands name the person; it stays, and is never used again.
+        keys: of the person's entity: in all documents from now on, then those of people who were joined to this one.
+        names: the fullest name, then further ones (aliases), as they are written.
+        salt: goes into the choice of the pseudonym; gone for good when the person is erased.
+        documents: number of kept plans in which the person occurs, where :func:`~allonym.vault.people.list_people`
+            counted them; else 0.
+        replacement: what stands for the person in the documents, the fullest form; empty: nothing, or not looked up.
+    """
+
+    number: int
+    keys: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)
+    salt: str = field(default="", repr=False)
+    documents: int = 0
+    replacement: str = field(default="", repr=False)
+
+    @property
+    def key(self) -> str:
+        """The key of the person's entity in all documents from now on."""
+        return self.keys[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +157,7 @@ class Purged:
     """The rows that a purge deleted, and how it was checked that no trace is left.
 
     Attributes:
-        known, assigned, subjects, scopes, plans: rows that were deleted.
+        known, assigned, subjects, scopes, plans, people: rows that were deleted.
         checked: ``files``: no digest or ciphertext of these rows is left in the database file or its journal;
             ``tables``: none is left in the tables (the files of a database server are out of reach).
     """
@@ -138,7 +167,33 @@ class Purged:
     subjects: int
     scopes: int
     plans: int
+    people: int
     checked: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedPerson:
+    """The result of erasing a person.
+
+    Attributes:
+        purged: rows that were deleted or rewritten without the person.
+        documents: number of plans that no longer hold the person.
+        edits: number of edits in them that were dropped.
+        names: all names of the person, for files.
+        others: words of the names of other people in the same registers, in plain form.
+    """
+
+    purged: Purged
+    documents: int
+    edits: int
+    names: tuple[str, ...] = field(repr=False)
+    others: frozenset[str] = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows that held the person."""
+        purged = self.purged
+        return purged.known + purged.assigned + purged.plans + purged.people + purged.subjects
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +205,7 @@ class Merged:
         known: number of originals that are new here.
         assigned: number of choices that are new here.
         plans: number of plans of documents that are new here.
+        people: number of people of registers that are new here.
         same: number of rows that were here already.
         conflicts: choices that were left out, since the same key has another value here or the value another key.
         ambiguous: replacements in the file that stand for more than one referent here.
@@ -161,6 +217,7 @@ class Merged:
     known: int
     assigned: int
     plans: int
+    people: int
     same: int
     conflicts: int
     ambiguous: int

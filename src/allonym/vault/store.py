@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
@@ -56,7 +57,9 @@ _MODIFIERS: dict[str, dict[str, Any]] = {
 }
 
 
-def define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, reuse_ids: bool = True) -> sa.Table:
+def define_table(
+    name: str, tables: sa.MetaData, columns: str, *unique: str, reuse_ids: bool = True, has_numbers: bool = True
+) -> sa.Table:
     """Define a table ``allonym_NAME``.
 
     Args:
@@ -66,10 +69,12 @@ def define_table(name: str, tables: sa.MetaData, columns: str, *unique: str, reu
             NULL.
         unique: columns whose values together occur once.
         reuse_ids: whether the number of a removed row may be used again.
+        has_numbers: whether SQLite numbers the rows; without, they are kept in the order of their key.
     """
     defined: list[Any] = [_define_column(*column.split(": ")) for column in columns.split(", ")]
     constraints: list[Any] = [sa.UniqueConstraint(*unique)] if unique else []
     options: dict[str, Any] = {} if reuse_ids else {"sqlite_autoincrement": True}
+    options |= {} if has_numbers else {"sqlite_with_rowid": False}
     return sa.Table(f"allonym_{name}", tables, *defined, *constraints, **options)
 
 
@@ -108,13 +113,15 @@ class Linked(NamedTuple):
         kind: of its rows, for messages and files.
         table: of the rows.
         links: of their subjects.
-        lookup: the column, beside the digest, by which rows are looked up.
+        lookup: the column by which rows are looked up.
+        found_by: further digests by which rows are found, deleted with them: the digest, then the row.
     """
 
     kind: str
     table: sa.Table
     links: sa.Table
     lookup: str
+    found_by: sa.Table | None = None
 
 
 KNOWN = Linked("known", originals, known_subjects, "token")
@@ -139,8 +146,21 @@ plan_subjects = define_table("plan_subjects", _fourth, "row: key string32, subje
 pieces = define_table("pieces", _fourth, "piece: key string32, plan: key indexed string32")
 """What plans are found by, deleted with them; see :mod:`allonym.vault.plans`."""
 
-PLANS = Linked("plans", plans, plan_subjects, "result")
-LINKED = (KNOWN, ASSIGNED, PLANS)
+PLANS = Linked("plans", plans, plan_subjects, "result", pieces)
+
+# Schema 7
+
+_seventh = sa.MetaData()
+people = define_table("people", _seventh, f"digest: key string32, {_STORED}")
+_LINK = "row: key string32, subject: key indexed string32"
+people_subjects = define_table("people_subjects", _seventh, _LINK, has_numbers=False)
+people_names = define_table(
+    "people_names", _seventh, "name: key string32, person: key indexed string32", has_numbers=False
+)
+"""What people are found by: whole names and their words; see :mod:`allonym.vault.register`."""
+
+PEOPLE = Linked("people", people, people_subjects, "digest", people_names)
+LINKED = (KNOWN, ASSIGNED, PLANS, PEOPLE)
 
 
 def _create_audit_log(connection: sa.Connection) -> None:
@@ -184,6 +204,12 @@ def _drop_row_numbers(connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"DROP TABLE {table.name}_5")
 
 
+def _create_register(connection: sa.Connection) -> None:
+    """Make schema 7: the register of people, and what their salts are made with until somebody is erased."""
+    _seventh.create_all(connection)
+    connection.execute(meta.insert().values(name="people", value=secrets.token_hex(16).encode()))
+
+
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (
     _first.create_all,
     _create_audit_log,
@@ -191,6 +217,7 @@ STEPS: tuple[Callable[[sa.Connection], None], ...] = (
     _fourth.create_all,
     _drop_digests,
     _drop_row_numbers,
+    _create_register,
 )
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
@@ -498,11 +525,43 @@ def iterate_row_batches(
         yield rows
 
 
+def read_meta_values(connection: sa.Connection, *names: str) -> dict[str, bytes]:
+    """Return what the vault keeps about itself under these names; under all if none is named."""
+    query = sa.select(meta.c.name, meta.c.value)
+    if names:
+        query = query.where(meta.c.name.in_(names))
+    return {row.name: bytes(row.value) for row in connection.execute(query)}
+
+
+def write_meta_values(connection: sa.Connection, values: Mapping[str, bytes]) -> None:
+    """Change what the vault keeps about itself."""
+    for name, value in values.items():
+        connection.execute(meta.update().where(meta.c.name == name).values(value=value))
+
+
+def count_rows_by_scope(connection: sa.Connection, table: sa.Table, expired_by: int | None = None) -> dict[int, int]:
+    """Count the rows of each scope; with a time, those that have expired by then."""
+    query = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
+    if expired_by is not None:
+        query = query.where(table.c.expires <= expired_by)
+    return {row[0]: row[1] for row in connection.execute(query)}
+
+
 def make_batches(items: Iterable[T]) -> Iterator[list[T]]:
     """Yield the items in lists of at most :data:`AT_ONCE`."""
     rest = iter(items)
     while batch := list(islice(rest, AT_ONCE)):
         yield batch
+
+
+def delete_rows(connection: sa.Connection, linked: Linked, rows: Iterable[str]) -> None:
+    """Delete rows, their links to subjects, and what else they are found by."""
+    for batch in make_batches(rows):
+        connection.execute(linked.links.delete().where(linked.links.c.row.in_(batch)))
+        if linked.found_by is not None:
+            _, row = linked.found_by.c
+            connection.execute(linked.found_by.delete().where(row.in_(batch)))
+        connection.execute(linked.table.delete().where(linked.table.c.digest.in_(batch)))
 
 
 @contextmanager

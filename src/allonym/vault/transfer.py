@@ -30,13 +30,23 @@ from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement
 from allonym.vault.keys import Sealer, Secret, derive_key, pack_texts
 from allonym.vault.plans import unpack_plan
 from allonym.vault.records import Merged, format_scope_names
-from allonym.vault.store import ASSIGNED, KNOWN, PLANS, Linked, iterate_row_batches, make_batches, write_private_file
+from allonym.vault.register import unpack_person
+from allonym.vault.store import (
+    ASSIGNED,
+    KNOWN,
+    PEOPLE,
+    PLANS,
+    Linked,
+    iterate_row_batches,
+    make_batches,
+    write_private_file,
+)
 
 _MAGIC = b"allonym-vault-export 1\n"
 _PIECE = 1 << 16
 _LONGEST = 1 << 30
 Row = tuple[str, ...]
-_SIZES = {"assigned": 3, "known": 5, "plans": 5}
+_SIZES = {"assigned": 3, "known": 5, "plans": 5, "people": 4}
 """How many values the rows of a kind have before their expiry and subjects."""
 
 _Binding = Callable[[Any, str], tuple[str, ...]]
@@ -81,7 +91,7 @@ def iterate_export_rows(connection: sa.Connection, sealer: Sealer, operator: byt
         }
         for row in _iterate_scope_rows(connection, store.counters, place.id):
             yield "counter", *sealer.unseal(row.sealed, "counter", place.digest, row.digest)
-        for linked in (ASSIGNED, KNOWN, PLANS):
+        for linked in (ASSIGNED, KNOWN, PLANS, PEOPLE):
             for row, subjects in _iterate_unexpired_rows(connection, linked, place.id, now):
                 lookup = getattr(row, linked.lookup)
                 values = sealer.unseal(row.sealed, linked.kind, place.digest, row.digest, lookup)
@@ -136,7 +146,7 @@ class _Incoming:
     def __init__(self, connection: sa.Connection, sealer: Sealer, rename: Mapping[str, str], now: int) -> None:
         self.operator = b""
         self.names: list[str] = []
-        self.counts = {"known": 0, "assigned": 0, "plans": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
+        self.counts = {"known": 0, "assigned": 0, "plans": 0, "people": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
         self._connection = connection
         self._sealer = sealer
         self._rename = rename
@@ -163,9 +173,12 @@ class _Incoming:
             expires = int(values[size]) if values[size] else None
             if expires is None or expires > self._now:
                 self._book.until(expires)
-                take = {"assigned": self._import_assigned, "known": self._import_known, "plans": self._import_plan}[
-                    kind
-                ]
+                take = {
+                    "assigned": self._import_assigned,
+                    "known": self._import_known,
+                    "plans": self._import_plan,
+                    "people": self._import_person,
+                }[kind]
                 take(self._book, values[:size], values[size + 1 :])
 
     def _import_assigned(self, book: Book, values: list[str], subjects: list[str]) -> None:
@@ -188,6 +201,19 @@ class _Incoming:
         for subject in subjects:
             book.about(subject)
             book.enter_plan(tuple(values))
+
+    def _import_person(self, book: Book, values: list[str], subjects: list[str]) -> None:
+        person = unpack_person(values, self._sealer.where)
+        same = book.find_person(person.key)
+        if same is None:
+            for subject in subjects[:1]:
+                book.about(subject)
+            same = book.enter_person(person.key, person.names, person.salt, person.keys[1:])
+        else:
+            self.counts["same" if same.names == person.names else "conflicts"] += 1
+        for subject in subjects:
+            book.about(subject)
+            book.use_person(same)
 
     def finish_scope(self) -> None:
         """Write the scope that was taken last, and count its replacements that stand for several referents."""
@@ -269,5 +295,6 @@ _SEALED: tuple[tuple[sa.Table, _Binding], ...] = (
     (store.assigned, lambda row, scope: ("assigned", scope, row.digest, row.value)),
     (store.originals, lambda row, scope: ("known", scope, row.digest, row.token)),
     (store.plans, lambda row, scope: (PLANS.kind, scope, row.digest, row.result)),
+    (store.people, lambda row, scope: (PEOPLE.kind, scope, row.digest, row.digest)),
 )
 """The tables with sealed values, and what each row's value is bound to."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,13 +14,14 @@ import sqlalchemy as sa
 from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, VaultLocked, WrongKey
 from allonym.vault import audit as log
 from allonym.vault import digests as checking
-from allonym.vault import erase, store, transfer
-from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope
+from allonym.vault import erase, erase_people, store, transfer
+from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope, read_scope_names
 from allonym.vault.digests import Digests
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.plans import PlanReader
-from allonym.vault.records import AuditEntry, KeptPlan, Known, Merged, Purged, ScopeInfo, VaultInfo
-from allonym.vault.store import WAIT, Store, make_batches
+from allonym.vault.records import AuditEntry, ErasedPerson, KeptPlan, Known, Merged, Purged, ScopeInfo, VaultInfo
+from allonym.vault.register import Register
+from allonym.vault.store import WAIT, Store, count_rows_by_scope, make_batches
 
 DAY = 86_400
 _REMEMBERED_SCOPES = 4
@@ -133,7 +135,7 @@ class Vault:
         place = Store(where, wait)
         try:
             with place.report_damaged_values(), place.open_read_transaction() as connection:
-                version, values = place.read_schema_version(connection), _read_meta(connection)
+                version, values = place.read_schema_version(connection), store.read_meta_values(connection)
             if secret is None:
                 return cls(place, None)
             with place.report_damaged_values():
@@ -301,6 +303,14 @@ class Vault:
         with self._open_read_transaction() as (connection, sealer):
             yield PlanReader(connection, sealer, sealer.digest("scope", scope), int(time.time()))
 
+    @contextmanager
+    def read_register(self, scope: str) -> Iterator[Register]:
+        """Open a scope's register of people for reading; raises as :meth:`read_plans`."""
+        with self._open_read_transaction() as (connection, sealer):
+            place = find_scope(connection, sealer, scope)
+            number, digest = (place.id, place.digest) if place is not None else (-1, "")
+            yield Register(connection, sealer, number, digest, int(time.time()))
+
     def plans(self, scope: str, document: str) -> tuple[KeptPlan, ...]:
         """Return the plans of a document by its id, oldest first; none if it is not known.
 
@@ -313,15 +323,15 @@ class Vault:
     def info(self) -> VaultInfo:
         """Describe the vault without any of its values; the vault may be locked."""
         with self._store.report_damaged_values(), self._store.open_read_transaction() as connection:
-            now, values = int(time.time()), _read_meta(connection)
+            now, values = int(time.time()), store.read_meta_values(connection)
             version = self._store.read_schema_version(connection)
-            names = _read_scope_names(connection, self._sealer)
+            names = read_scope_names(connection, self._sealer)
             query = sa.select(store.scopes.c.id, store.scopes.c.digest).order_by(store.scopes.c.id)
             places = connection.execute(query).all()
             tables = {"known": store.originals, "assigned": store.assigned, "subjects": store.subjects}
             tables |= {"plans": store.plans} if version > 3 else {}  # a locked vault may be of an older schema
-            counts = {name: _count_rows_by_scope(connection, table) for name, table in tables.items()}
-            past = [_count_rows_by_scope(connection, table, now) for table in (store.originals, store.assigned)]
+            counts = {name: count_rows_by_scope(connection, table) for name, table in tables.items()}
+            past = [count_rows_by_scope(connection, table, now) for table in (store.originals, store.assigned)]
         scopes = tuple(
             ScopeInfo(
                 names[digest],
@@ -359,7 +369,7 @@ class Vault:
         with self._open_write_transaction(alone=True) as (connection, sealer):
             if data:
                 count = transfer.reseal_values(connection, sealer, Sealer(keys, self._store.shown))
-            _write_meta(connection, values)
+            store.write_meta_values(connection, values)
             log.append_entry(connection, sealer, "rotate", "", actor, {"rows": count} if data else {})
         if data:
             self._set_keys(keys)
@@ -400,6 +410,30 @@ class Vault:
         self._read.clear()
         erase.compact_database(self._store)
         return traces.verify_nothing_left(self._store)
+
+    def erase_person(self, person: str | int, *, scope: str | None = None, actor: str = "") -> ErasedPerson:
+        """Erase a person from the register, originals, choices and plans of all subjects, and check that it is done.
+
+        The rest of each document can still be restored; the person's replacements stay in it. What the person was
+        replaced by is not used again, and nobody can compute it again from the name.
+
+        Args:
+            person: a whole name, or the number in the register of the scope.
+            scope: only this scope; None: all.
+            actor: who does it, for the audit log.
+
+        Raises:
+            UsageError: a number without a scope.
+            VaultLocked: it was opened without its secret, or others use it for too long.
+            VaultError: there is nobody with this number, the name is that of several people, or traces were left.
+        """
+        with self._open_write_transaction(alone=True) as (connection, sealer):
+            digest = sealer.digest("scope", scope) if scope is not None else None
+            traces, erased = erase_people.erase_person(connection, sealer, digest, person, int(time.time()))
+            log.append_entry(connection, sealer, "erase", digest or "", actor, +traces.counts)
+        self._read.clear()
+        erase.compact_database(self._store)
+        return replace(erased, purged=traces.verify_nothing_left(self._store))
 
     # Moving
 
@@ -442,11 +476,12 @@ class Vault:
             merged, operator = transfer.merge_export_file(connection, sealer, Path(path), secret, rename or {}, now)
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
-                _write_meta(connection, wrap_keys(keys))
+                store.write_meta_values(connection, wrap_keys(keys))
             counts = {
                 "known": merged.known,
                 "assigned": merged.assigned,
                 "plans": merged.plans,
+                "people": merged.people,
                 "conflicts": merged.conflicts,
             }
             log.append_entry(connection, sealer, "import", "", actor, counts)
@@ -513,7 +548,7 @@ class Vault:
             VaultError: it was changed by somebody without the key.
         """
         with self._open_read_transaction() as (connection, sealer):
-            return tuple(log.read_checked_entries(connection, sealer, _read_scope_names(connection, sealer)))
+            return tuple(log.read_checked_entries(connection, sealer, read_scope_names(connection, sealer)))
 
     # Inside
 
@@ -559,40 +594,10 @@ class Vault:
                 raise UsageError("expires needs a time zone, such as datetime.now(UTC) + timedelta(days=30)")
             return int(expires.timestamp())
         with self._store.report_damaged_values():
-            days = _read_keep_days(_read_meta(connection, "keep_days"))
+            days = _read_keep_days(store.read_meta_values(connection, "keep_days"))
         # The end of a day, so that a row that is used often is lengthened once a day and not each time.
         return None if days is None else (now // DAY + days + 1) * DAY
 
 
-def _read_meta(connection: sa.Connection, *names: str) -> dict[str, bytes]:
-    table = store.meta
-    query = sa.select(table.c.name, table.c.value)
-    if names:
-        query = query.where(table.c.name.in_(names))
-    return {row.name: bytes(row.value) for row in connection.execute(query)}
-
-
-def _write_meta(connection: sa.Connection, values: Mapping[str, bytes]) -> None:
-    table = store.meta
-    for name, value in values.items():
-        connection.execute(table.update().where(table.c.name == name).values(value=value))
-
-
 def _read_keep_days(values: Mapping[str, bytes]) -> int | None:
     return int(values["keep_days"]) if values.get("keep_days") else None
-
-
-def _read_scope_names(connection: sa.Connection, sealer: Sealer | None) -> dict[str, str]:
-    """Return the scopes' names by their digests; of a locked vault, the first characters of the digests."""
-    rows = connection.execute(sa.select(store.scopes.c.digest, store.scopes.c.sealed)).all()
-    if sealer is None:
-        return {digest: f"scope {digest[:8]}" for digest, _ in rows}
-    return {digest: sealer.unseal(sealed, "scope", digest)[0] for digest, sealed in rows}
-
-
-def _count_rows_by_scope(connection: sa.Connection, table: sa.Table, expired_by: int | None = None) -> dict[int, int]:
-    """Count the rows of each scope; with a time, those that have expired by then."""
-    query = sa.select(table.c.scope, sa.func.count()).group_by(table.c.scope)
-    if expired_by is not None:
-        query = query.where(table.c.expires <= expired_by)
-    return {row[0]: row[1] for row in connection.execute(query)}

@@ -1,0 +1,139 @@
+"""Where a text names one person: in full, shortened, in addresses, and by a given or family name alone.
+
+Case, diacritics and spelled-out umlauts do not matter in a full name. A part of a name counts where it is written as a
+name, with a capital letter, in an address, or in a text without any capitals.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+
+from allonym.text.fold import fold, fold_spellings
+from allonym.text.names import PARTICLES, find_given_name_variants, list_name_spellings, split_name
+from allonym.text.words import WORD
+
+_GAP = re.compile(r"[\s.,'’_‐‑+%\-]{0,4}|%20|&nbsp;")
+"""What may stand between the words of one name."""
+_BETWEEN = 3  # words that may stand between a given and a family name
+_LEAST_JOINED = 4  # letters of a family name that is known with an initial stuck to it
+_AROUND = "@_./-\\=&?#"  # signs of addresses and names of files
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class NameForms:
+    """The forms of one person's names.
+
+    Attributes:
+        pairs: given name (empty: none) and family name of each full name, as words in plain form.
+        middle: words that may stand between them.
+        parts: words that name the person alone.
+        shared: number of words that do not, since they are other people's too.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    middle: frozenset[str]
+    parts: frozenset[str]
+    shared: int = 0
+
+    @classmethod
+    def of_names(cls, names: Iterable[str], others: Collection[str] = ()) -> NameForms:
+        """Return the forms of all names of a person.
+
+        Args:
+            names: as they are written.
+            others: words of other people's names in plain form; such a word alone is not this person's.
+        """
+        pairs: dict[tuple[str, str], None] = {}
+        middle: set[str] = set()
+        parts: set[str] = set()
+        for name in names:
+            for words in list_name_spellings(name):
+                given_names, last, _ = split_name(words)
+                firsts = [part for word in given_names for part in WORD.findall(word)]
+                family = [part for word in last for part in WORD.findall(word) if part not in PARTICLES]
+                middle.update(firsts)
+                parts.update(part for part in (*firsts[:1], *family) if len(part) > 2 or len(words) == 1)
+                if firsts and family:
+                    pairs.update(dict.fromkeys((first, family[-1]) for first in _list_first_names(firsts[0])))
+                    middle.update(family)
+        alone = frozenset(parts - set(others))
+        return cls(tuple(pairs), frozenset(middle | PARTICLES), alone, len(parts) - len(alone))
+
+    def find(self, text: str, least: int = 1) -> list[tuple[int, int]]:
+        """Return where a text names the person, as disjoint intervals in reading order.
+
+        Args:
+            text: any text.
+            least: letters that a part of a name needs to count alone.
+        """
+        if not self.occur_in_plain(fold(text)) and not self.occur_in_plain(" ".join(fold_spellings(text))):
+            return []
+        words = [(match, spelling) for match in WORD.finditer(text) for spelling in fold_spellings(match[0])[:1]]
+        has_capitals = text != text.lower()
+        places = [match.span() for match, word in words if self._is_joined(word)]
+        places += self._find_full_names(text, words)
+        for match, word in words:
+            if self._find_part(word) and len(word) >= least:
+                around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
+                if match[0] != match[0].lower() or not has_capitals or any(sign in _AROUND for sign in around):
+                    places.append(match.span())
+        return _drop_overlaps(places)
+
+    def occur_in_plain(self, plain: str) -> bool:
+        """Tell whether a folded text may name the person; a quick test."""
+        return any(part in plain for part in self.parts) or any(family in plain for _, family in self.pairs)
+
+    def _find_part(self, word: str) -> bool:
+        return word in self.parts or (word[-1:] == "s" and word[:-1] in self.parts)
+
+    def _is_joined(self, word: str) -> bool:
+        """Tell whether a word is a full name without a space, as in addresses: ``adabrook``, ``abrook``."""
+        for first, family in self.pairs:
+            if len(first) > 1 and (first + family in word or family + first in word):
+                return True
+            if len(family) >= _LEAST_JOINED and word in (first[:1] + family, family + first[:1]):
+                return True
+        return False
+
+    def _find_full_names(self, text: str, words: list[tuple[re.Match[str], str]]) -> Iterator[tuple[int, int]]:
+        firsts = {name for name, _ in self.pairs}
+        initials = {name[:1] for name in firsts}
+        families = {family for _, family in self.pairs}
+        pairs = set(self.pairs)
+        initialled = {(name[:1], family) for name, family in pairs}
+        for i, (first, word) in enumerate(words):
+            if word not in firsts and word not in initials and word not in families:
+                continue
+            previous = first
+            for second, other in words[i + 1 : i + 2 + _BETWEEN]:
+                gap = text[previous.end() : second.start()]
+                if not _GAP.fullmatch(gap):
+                    break
+                bare = other[:-1] if other[-1:] == "s" and other not in families | firsts else other
+                straight = (word, bare) in pairs or (word, bare) in initialled
+                reverse = (bare, word) in pairs or ("," in gap and (bare, word) in initialled)
+                if straight or reverse:
+                    yield first.start(), second.end()
+                    break
+                if len(other) > 1 and other not in self.middle:
+                    break
+                previous = second
+
+
+def _list_first_names(name: str) -> Iterator[str]:
+    """Yield a given name and its short and long forms, which name the person before the family name."""
+    yield name
+    yield from sorted(find_given_name_variants(name))
+
+
+def _drop_overlaps(places: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return disjoint places in reading order; those that overlap become one."""
+    out: list[tuple[int, int]] = []
+    for start, end in sorted(places):
+        if out and start < out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((start, end))
+    return out

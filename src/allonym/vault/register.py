@@ -1,0 +1,177 @@
+"""The people register of a scope: who has which names.
+
+A person is a row with a key, names and a salt, all encrypted. The key is that of the entity that was entered first, so
+that a person keeps the number of their tag. People are found by keyed digests of their whole names and of the words of
+these, in the normal form of :mod:`allonym.text.names`. The salt goes into the choice of the person's pseudonym. It is
+made from the vault's keys, the name and a number that every erasure replaces, so that nobody can make it again
+afterwards.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import sqlalchemy as sa
+
+from allonym.errors import VaultError
+from allonym.text.names import format_whole_name, list_name_spellings
+from allonym.vault import store
+from allonym.vault.keys import Sealer
+from allonym.vault.plans import digest_person
+from allonym.vault.records import RegisteredPerson
+from allonym.vault.store import PEOPLE, delete_rows, make_batches
+
+MOST_BEARERS = 50
+"""People who are read for one form; a name with more bearers tells nobody."""
+
+_ROW = store.people.c
+_NAMES = store.people_names.c
+
+
+def list_lookup_forms(names: Iterable[str]) -> list[str]:
+    """Return the forms by which a person with these names is found: whole names, and their words."""
+    forms: dict[str, None] = {}
+    for name in names:
+        for words in list_name_spellings(name):
+            forms[format_whole_name(words)] = None
+            forms.update(dict.fromkeys(w for word in words for w in (word, *word.split("-")) if len(w) > 1))
+    return [form for form in forms if form[0] != "+"]
+
+
+class Register:
+    """The people of one scope, inside a transaction.
+
+    Args:
+        connection: of the transaction.
+        sealer: of the vault.
+        scope: number of the scope.
+        digest: digest of the scope.
+        now: in seconds since 1970; who has expired by then is not found.
+    """
+
+    def __init__(self, connection: sa.Connection, sealer: Sealer, scope: int, digest: str, now: int) -> None:
+        self._connection = connection
+        self._sealer = sealer
+        self._scope = scope
+        self._digest = digest
+        self._now = now
+        self._is_kept = sa.or_(_ROW.expires.is_(None), _ROW.expires > now)
+
+    def compute_row(self, key: str) -> str:
+        """Return the digest that is the row of the person with this key."""
+        return self._sealer.digest("person", self._digest, key)
+
+    def read_people(self) -> list[RegisteredPerson]:
+        """Return all people of the scope by their numbers."""
+        query = sa.select(store.people).where(_ROW.scope == self._scope, self._is_kept)
+        people = [self._unseal(row.digest, row.sealed) for row in self._connection.execute(query).all()]
+        return sorted(people, key=lambda person: person.number)
+
+    def find_people(self, forms: Iterable[str]) -> dict[str, tuple[RegisteredPerson, ...]]:
+        """Return the people with each form; a form with none, or with more than :data:`MOST_BEARERS`, is left out."""
+        by_digest = {self._sealer.digest("name", self._digest, form): form for form in forms}
+        rows: dict[str, list[Any]] = {}
+        for batch in make_batches(by_digest):
+            query = sa.select(_NAMES.name, _ROW.digest, _ROW.sealed).join(store.people, _NAMES.person == _ROW.digest)
+            for row in self._connection.execute(query.where(_NAMES.name.in_(batch), self._is_kept)):
+                rows.setdefault(row.name, []).append(row)
+        people: dict[str, RegisteredPerson] = {}
+        bearers: dict[str, tuple[RegisteredPerson, ...]] = {}
+        for name, listed in rows.items():
+            if len(listed) > MOST_BEARERS:
+                continue
+            for row in listed:
+                if row.digest not in people:
+                    people[row.digest] = self._unseal(row.digest, row.sealed)
+            numbered = sorted((people[row.digest] for row in listed), key=lambda person: person.number)
+            bearers[by_digest[name]] = tuple(numbered)
+        return bearers
+
+    def find_person(self, key: str) -> RegisteredPerson | None:
+        """Return the person with this key; None without one."""
+        query = sa.select(_ROW.digest, _ROW.sealed).where(_ROW.digest == self.compute_row(key), self._is_kept)
+        row = self._connection.execute(query).one_or_none()
+        return None if row is None else self._unseal(row.digest, row.sealed)
+
+    def count_documents(self, people: Iterable[RegisteredPerson]) -> dict[str, int]:
+        """Return the number of kept plans in which each key of these people occurs."""
+        digests = {digest_person(self._sealer, self._digest, key): key for person in people for key in person.keys}
+        counts: dict[str, int] = {}
+        column = store.pieces.c.piece
+        for batch in make_batches(digests):
+            query = sa.select(column, sa.func.count()).where(column.in_(batch)).group_by(column)
+            counts |= {digests[digest]: count for digest, count in self._connection.execute(query)}
+        return counts
+
+    def make_salt(self, key: str) -> str:
+        """Return the salt of a new person with this key."""
+        query = sa.select(store.meta.c.value).where(store.meta.c.name == "people")
+        value = self._connection.execute(query).scalar()
+        if not isinstance(value, bytes):
+            raise VaultError(f"{self._sealer.where}: what salts are made with is missing; it is damaged")
+        return self._sealer.digest("salt", self._digest, value.decode("ascii", "replace"), key)
+
+    def write_person(self, person: RegisteredPerson, expires: int | None) -> None:
+        """Write a person who is new, or whose names have changed."""
+        row = self.compute_row(person.key)
+        self.delete_person(row, _ROW.expires <= self._now)
+        values = (json.dumps(person.keys), str(person.number), person.salt, json.dumps(person.names))
+        sealed = self._sealer.seal(values, *_bind(self._digest, row))
+        change = store.people.update().where(_ROW.digest == row).values(sealed=sealed)
+        if self._connection.execute(change).rowcount == 0:
+            new = {"digest": row, "scope": self._scope, "sealed": sealed, "created": self._now, "expires": expires}
+            self._connection.execute(store.people.insert().values(new))
+        else:
+            self._connection.execute(store.people_names.delete().where(_NAMES.person == row))
+        forms = list_lookup_forms(person.names)
+        digests = dict.fromkeys(self._sealer.digest("name", self._digest, form) for form in forms)
+        self._connection.execute(store.people_names.insert(), [{"name": d, "person": row} for d in digests])
+
+    def delete_person(self, row: str, *conditions: sa.ColumnElement[bool]) -> None:
+        """Delete the person with this row, if the conditions are met."""
+        query = sa.select(_ROW.digest).where(_ROW.digest == row, *conditions)
+        delete_rows(self._connection, PEOPLE, self._connection.execute(query).scalars().all())
+
+    def move_subjects(self, key: str, other: str) -> None:
+        """Give the person with a key also the subjects of another one."""
+        links = store.people_subjects
+        query = sa.select(links.c.subject).where(links.c.row == self.compute_row(other))
+        for subject in self._connection.execute(query).scalars().all():
+            self.use_person(key, subject, self._now)
+
+    def use_person(self, key: str, subject: str, expires: int | None) -> None:
+        """Note that a person occurs in a document of a subject, and lengthen how long the row is kept.
+
+        Args:
+            key: of the person.
+            subject: digest of the subject.
+            expires: in seconds since 1970; None: never.
+        """
+        row, links = self.compute_row(key), store.people_subjects
+        is_link = sa.and_(links.c.row == row, links.c.subject == subject)
+        if self._connection.execute(sa.select(links.c.row).where(is_link)).scalar() is None:
+            self._connection.execute(links.insert().values(row=row, subject=subject))
+        is_shorter = _ROW.expires.is_not(None) if expires is None else _ROW.expires < expires
+        self._connection.execute(store.people.update().where(_ROW.digest == row, is_shorter).values(expires=expires))
+
+    def _unseal(self, row: str, sealed: object) -> RegisteredPerson:
+        return unpack_person(self._sealer.unseal(sealed, *_bind(self._digest, row)), self._sealer.where)
+
+
+def unpack_person(values: Iterable[str], where: str) -> RegisteredPerson:
+    """Return the person whose row has these values.
+
+    Raises:
+        VaultError: the values are not a person's.
+    """
+    try:
+        keys, number, salt, names = values
+        return RegisteredPerson(int(number), tuple(json.loads(keys)), tuple(json.loads(names)), salt)
+    except (ValueError, TypeError):
+        raise VaultError(f"{where}: a person of the register is damaged, or a newer version made it") from None
+
+
+def _bind(scope: str, row: str) -> tuple[str, ...]:
+    return PEOPLE.kind, scope, row, row
