@@ -18,6 +18,8 @@ OPEN = {
     ("POST", "/v1/session"),
     ("POST", "/v1/session/link"),
     ("GET", "/v1/session/ways"),
+    ("GET", "/v1/oidc/start"),
+    ("GET", "/v1/oidc/callback"),
     ("GET", "/v1/study/{token}"),
     ("POST", "/v1/study/{token}"),
 }

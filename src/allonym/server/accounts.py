@@ -142,7 +142,7 @@ class Accounts:
         with self._database.open_write_transaction() as connection:
             row = self._get_user_row(connection, name)
             self._check_another_admin_remains(connection, row.id)
-            for table in (db.sessions, db.keys):
+            for table in (db.sessions, db.keys, db.identities):
                 connection.execute(sa.delete(table).where(table.c.user == row.id))
             connection.execute(sa.delete(db.users).where(db.users.c.id == row.id))
         self._clear_caller_cache()
@@ -213,6 +213,38 @@ class Accounts:
             raise RequestError("this link is not complete, or of an earlier start", 403, "WrongLink")
         with self._database.open_write_transaction() as connection:
             return self._open_session(connection, self._get_user_row(connection, LOCAL).id)
+
+    def sign_in_by_issuer(self, issuer: str, subject: str, name: str, role: str) -> str:
+        """Return the token of a new session of whom an issuer names. The account is made at the first time, and has the
+        role that the issuer gives now.
+
+        Raises:
+            RequestError: the account is not active (403), or somebody else has the name (409).
+            UsageError: the name is not acceptable.
+        """
+        digest = hash_token(f"{issuer}\0{subject}")
+        query = sa.select(db.users).join(db.identities, db.identities.c.user == db.users.c.id)
+        with self._database.open_unique_write_transaction("this name is taken by another account") as connection:
+            row = connection.execute(query.where(db.identities.c.digest == digest)).first()
+            if row is None:
+                _check_user_or_key_name(name, "user")
+                user = {"name": name, "role": role, "password": self._unused_hash, "active": True}
+                connection.execute(sa.insert(db.users).values(**user, created=get_unix_time()))
+                user_id = self._get_user_row(connection, name).id
+                connection.execute(sa.insert(db.identities).values(digest=digest, user=user_id))
+            elif not row.active:
+                raise RequestError("this account is not active", 403, "NotActive")
+            else:
+                user_id = row.id
+                connection.execute(sa.update(db.users).where(db.users.c.id == user_id).values(role=role))
+            token = self._open_session(connection, user_id)
+        self._clear_caller_cache()
+        return token
+
+    def is_known_to_issuer(self, caller: Caller) -> bool:
+        """Whether a caller's account is one that single sign-on made."""
+        query = sa.select(db.identities.c.user).where(db.identities.c.user == caller.id)
+        return self._database.fetch_first_row(query) is not None
 
     def _open_session(self, connection: sa.Connection, user_id: int) -> str:
         """Store a new session of a user, remove those that have ended, and return its token."""

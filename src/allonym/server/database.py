@@ -131,7 +131,13 @@ scope_users = define_table(
     "server_scope_users", scope_tables, "scope: key integer, user: key indexed integer, created: time"
 )
 
-STEPS = tuple(tables.create_all for tables in (account_tables, review_tables, job_tables, scope_tables))
+# Schema 5: accounts of single sign-on, by a digest of the issuer and its name for the person.
+
+identity_tables = sa.MetaData()
+identities = define_table("server_identities", identity_tables, "digest: key string64, user: indexed integer")
+
+_PARTS = (account_tables, review_tables, job_tables, scope_tables, identity_tables)
+STEPS = tuple(tables.create_all for tables in _PARTS)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 
 

@@ -67,7 +67,7 @@ def read_file_texts(data: bytes, file_name: str, max_chars: int) -> wire.FileTex
         raise DataError("the PDF holds no text; a scanned one has to go through text recognition first")
     ids = _list_ids_or_numbers(documents)
     texts = [_make_file_text(id, document) for id, document in zip(ids, documents, strict=True)]
-    return wire.FileTexts(name=file_name, format=kind, documents=texts)
+    return wire.FileTexts(name=file_name, format=kind, saveable=True, documents=texts)
 
 
 def _make_file_text(document_id: str, document: Document) -> wire.FileText:

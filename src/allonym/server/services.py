@@ -17,6 +17,7 @@ from allonym.server.database import Database, Sealing
 from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
+from allonym.server.oidc import SingleSignOn
 from allonym.server.policies import Policies, TermLists
 from allonym.server.reviews.queue import ReviewQueue
 from allonym.server.scopes import Scopes
@@ -46,6 +47,7 @@ class Services:
         queue: projects and documents under review.
         lists: the organisation's own terms, which policies include.
         metrics: for Prometheus.
+        single_sign_on: where the settings name an issuer.
         url: the address for browsers; set when the server listens.
         file_turns: limits uploads that are read into memory.
     """
@@ -62,6 +64,7 @@ class Services:
     queue: ReviewQueue
     lists: TermLists
     metrics: Metrics
+    single_sign_on: SingleSignOn | None = None
     url: str = ""
     file_turns: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(FILES_AT_ONCE))
 
@@ -94,6 +97,7 @@ def open_services(settings: Settings) -> Services:
         database.create_or_migrate()
         sealing = Sealing(secret)
         lists = TermLists(database, sealing)
+        single_sign_on = SingleSignOn(settings, sealing) if settings.oidc_issuer else None
         policies = Policies(database, sealing, lists, settings.default_policy)
         vault = _open_or_create_vault(settings, secret)
     except BaseException:
@@ -113,6 +117,7 @@ def open_services(settings: Settings) -> Services:
         queue=ReviewQueue(database, sealing, lists),
         lists=lists,
         metrics=metrics,
+        single_sign_on=single_sign_on,
         url=settings.get_url(settings.port),
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from allonym.errors import UsageError
+from allonym.server.access import ROLES
 from allonym.settings import SettingGroup, declare_setting, load_settings
 
 MB = 1 << 20
@@ -35,6 +36,16 @@ class Settings(SettingGroup):
         False, "one user without an account, by a link that each start prints; only on loopback"
     )
     insecure: bool = declare_setting(False, "allow other addresses than loopback without TLS")
+    oidc_issuer: str = declare_setting(
+        "", "issuer of single sign-on by OpenID Connect, such as https://login.example.org; by default none"
+    )
+    oidc_client_id: str = declare_setting("", "the server's name at the issuer")
+    oidc_secret_file: str = declare_setting("", "file with the client's secret; by default the client is public")
+    oidc_name: str = declare_setting("single sign-on", "what the button for signing in calls the issuer")
+    oidc_scopes: tuple[str, ...] = declare_setting(("profile",), "scopes to ask for besides openid")
+    oidc_user_claim: str = declare_setting("preferred_username", "claim with the name of an account")
+    oidc_role_claim: str = declare_setting("groups", "claim, or dotted path, with the values that decide on the role")
+    oidc_roles: tuple[str, ...] = declare_setting((), "VALUE=ROLE: the role that a value of the claim gives")
     database_url: str = declare_setting(
         "", "database for users, jobs and reviews; by default SQLite in the data folder"
     )
@@ -79,11 +90,24 @@ class Settings(SettingGroup):
             )
         if self.local and not self.is_on_loopback:
             raise UsageError(f"local is for a loopback address such as 127.0.0.1, got host {self.host!r}")
-        for name in ("behind_proxy", "public_url", "hosts", "cors_origins", "insecure", "presidio_open"):
+        for name in ("behind_proxy", "public_url", "hosts", "cors_origins", "insecure", "presidio_open", "oidc_issuer"):
             if self.local and getattr(self, name):
                 raise UsageError(f"local does not go with {name}: only pages of this machine's own server may use it")
+        self._check_single_sign_on()
         if self.presidio_open and (not self.is_on_loopback or self.behind_proxy):
             raise UsageError("presidio_open is for loopback addresses only, and not behind a proxy")
+
+    def _check_single_sign_on(self) -> None:
+        if not self.oidc_issuer:
+            return
+        if not is_tls_or_loopback(self.oidc_issuer):
+            raise UsageError("setting oidc_issuer must be an https address; http is for loopback alone")
+        if not self.oidc_client_id or not self.oidc_roles:
+            raise UsageError("oidc_issuer needs oidc_client_id, and oidc_roles such as staff=annotator")
+        for pair in self.oidc_roles:
+            value, _, role = pair.rpartition("=")
+            if not value or role not in ROLES:
+                raise UsageError(f"setting oidc_roles: {pair!r} is not VALUE=ROLE; roles: {', '.join(ROLES)}")
 
     @property
     def is_on_loopback(self) -> bool:
@@ -110,6 +134,11 @@ def _is_http_url(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         return False
+
+
+def is_tls_or_loopback(url: str) -> bool:
+    """Whether an address is reached by TLS, or is on this machine."""
+    return _is_http_url(url) and (url.startswith("https://") or is_loopback(urlsplit(url).hostname or ""))
 
 
 def is_loopback(host: str) -> bool:

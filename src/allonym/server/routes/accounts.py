@@ -27,25 +27,28 @@ def make_account(body: wire.Setup, services: AnyServices) -> wire.UserOut:
 @router.post("/session", summary="Sign in")
 def sign_in(body: wire.SignIn, response: Response, services: AnyServices) -> wire.Session:
     """Set a cookie, for pages. Programs use API keys."""
-    return _begin_session(services.accounts.sign_in(body.name, body.password), response, services)
+    token = services.accounts.sign_in(body.name, body.password)
+    return _describe_session(set_session_cookie(response, token, services), services)
 
 
 @router.post("/session/link", summary="Sign in by the link of a local server")
 def sign_in_by_link(body: wire.SignInLink, response: Response, services: AnyServices) -> wire.Session:
     """Needs no account, but the token of the link that `allonym serve --local` printed."""
-    return _begin_session(services.accounts.sign_in_by_local_link(body.token), response, services)
+    token = services.accounts.sign_in_by_local_link(body.token)
+    return _describe_session(set_session_cookie(response, token, services), services)
 
 
 @router.get("/session/ways", summary="Ways to sign in")
 def list_ways(services: AnyServices) -> wire.Ways:
     """Open to anybody: the page for signing in asks for it."""
-    return wire.Ways(local=services.settings.local)
+    issuer = services.settings.oidc_name if services.single_sign_on else None
+    return wire.Ways(local=services.settings.local, issuer=issuer)
 
 
 @router.get("/session", summary="Caller is signed in")
-def get_session(caller: SignedIn) -> wire.Session:
+def get_session(caller: SignedIn, services: AnyServices) -> wire.Session:
     """The caller, their permissions, and the token that unsafe requests of a session need."""
-    return _describe_session(caller)
+    return _describe_session(caller, services)
 
 
 @router.delete("/session", status_code=204, summary="Sign out")
@@ -134,8 +137,8 @@ def list_actions(
     return wire.Audit(entries=services.accounts.list_audit_lines(before, limit))
 
 
-def _begin_session(token: str, response: Response, services: Services) -> wire.Session:
-    """Set the cookie of a new session, and return its description."""
+def set_session_cookie(response: Response, token: str, services: Services) -> Caller:
+    """Set the cookie of a new session, and return whose it is. The audit log says that they signed in."""
     response.set_cookie(
         COOKIE,
         token,
@@ -147,9 +150,13 @@ def _begin_session(token: str, response: Response, services: Services) -> wire.S
     caller = services.accounts.find_caller(token, is_key=False)
     assert caller is not None
     services.accounts.record_action(caller, "signed in")
-    return _describe_session(caller)
+    return caller
 
 
-def _describe_session(caller: Caller) -> wire.Session:
-    permissions = sorted(caller.permissions)
-    return wire.Session(name=caller.name, role=caller.role, permissions=permissions, csrf=caller.csrf or None)
+def _describe_session(caller: Caller, services: Services) -> wire.Session:
+    permissions, issuer, leave = sorted(caller.permissions), services.single_sign_on, None
+    if issuer is not None and caller.key is None and services.accounts.is_known_to_issuer(caller):
+        leave = issuer.make_sign_out_url(f"{services.url}/")
+    return wire.Session(
+        name=caller.name, role=caller.role, permissions=permissions, csrf=caller.csrf or None, sign_out=leave
+    )

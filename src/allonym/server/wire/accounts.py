@@ -31,6 +31,7 @@ class Ways(Wire):
     """How users sign in."""
 
     local: bool = Field(description="by the link that the start of the server printed")
+    issuer: str | None = Field(None, description="by single sign-on: what its button says; null: there is none")
 
 
 class Setup(SignIn):
@@ -53,6 +54,7 @@ class Session(Wire):
     role: str
     permissions: list[str]
     csrf: str | None = Field(description="to be sent as X-CSRF-Token; null with an API key")
+    sign_out: str | None = Field(None, description="where the issuer ends the session too, after single sign-on")
 
 
 class UserOut(Wire):

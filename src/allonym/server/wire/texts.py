@@ -267,7 +267,7 @@ class FileTexts(Wire):
     name: str
     format: str = Field(examples=["docx"])
     documents: list[FileText]
-    saveable: bool = Field(True, description="whether /v1/files/apply can write this format")
+    saveable: bool = Field(description="whether /v1/files/apply can write this format")
 
 
 class FilePlan(Wire):

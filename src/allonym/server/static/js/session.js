@@ -54,14 +54,16 @@ export async function setUp(token, name, password) {
   return signIn(name, password);
 }
 
-/** Signs out; the session counts as ended here whatever the server says. */
+/** Signs out, after single sign-on at the issuer too; the session counts as ended here whatever the server says. */
 export async function signOut() {
+  const there = now?.sign_out;
   try {
     await remove("/v1/session", { quiet: true });
   } finally {
     taken(null);
     for (const f of leaving) f();
   }
+  if (there) location.assign(there);
 }
 
 /** Forgets the session that the server no longer knows. */
