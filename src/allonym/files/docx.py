@@ -1,5 +1,7 @@
 """DOCX: body, headers, footers, notes, comments, tracked changes and charts form one document; formatting is kept.
 
+The cells of a table of at least three columns and four rows are treated by column, see :mod:`allonym.files.columns`.
+
 Pictures become grey unless the policy keeps them. Hidden content is removed: custom properties and XML, embedded
 objects other than DOCX, XLSX and PPTX, files inserted into the text, macros, recordings, handwriting, signatures, links
 to other files, and parts of an unknown kind; what was removed is counted in the report.

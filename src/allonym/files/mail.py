@@ -328,7 +328,7 @@ class _Reader:
         if coding not in (*_CODINGS, "8bit", "binary") and decoded.isascii():
             encoding = replace(encoding, is_ascii=True)
         if kind in _HTML:
-            segments = markup.find_html_segments(text)
+            segments = markup.find_html_segments(text, self.job.policy)
             encoding = replace(encoding, is_markup=True)
         else:
             role = TECHNICAL if kind.startswith("message/") else PROSE

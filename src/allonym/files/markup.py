@@ -1,5 +1,6 @@
 """HTML: text, comments, scripts and attributes form one document; all other characters are kept.
 
+The cells of a table of at least three columns and four rows are treated by column, see :mod:`allonym.files.columns`.
 Inline elements do not separate words (``<b>Jane</b> Doe`` is read as one name). All other elements do. Attributes that
 nobody reads, scripts and styles are searched by rules, and for names found in the text. Embedded pictures and other
 data (``data:`` URIs) become grey pictures.
@@ -10,14 +11,18 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from urllib.parse import quote, unquote
 
+from allonym.batch import format_lead_in
 from allonym.document import PROSE, TECHNICAL
 from allonym.errors import DataError, RefusedContent
 from allonym.files.pictures import make_grey_data_uri
-from allonym.files.record import Format
+from allonym.files.record import Chunk, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
+from allonym.files.sheets import find_table_places
+from allonym.policy import Policy
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -62,14 +67,64 @@ def _escape_mailto_link(text: str) -> str:
     return html.escape(quote(text, safe="@:/?&=+[]_,.;!$()*~-"))
 
 
-def find_html_segments(source: str) -> list[Segment]:
+def find_html_segments(source: str, policy: Policy) -> list[Segment]:
     """Return the texts of an HTML source: element content first, then attributes.
 
     Raises:
         DataError: more than ``MAX_UNCLOSED`` tags are not closed.
     """
     attributes: list[Segment] = []
-    return [*_find_content_segments(source, attributes), *attributes]
+    tables = _Tables()
+    content = list(_find_content_segments(source, attributes, tables))
+    for table in tables.tables:
+        for start, place in find_table_places(table, policy).items():
+            is_first = True
+            for i in tables.segments[start]:
+                segment = content[i]
+                lead = format_lead_in(place.name, segment.text) if is_first and segment.text.strip() else ""
+                is_first = is_first and not segment.text.strip()
+                role = place.role if segment.role == PROSE else segment.role
+                content[i] = replace(segment, role=role, before=segment.before + lead)
+    return [*content, *attributes]
+
+
+class _Tables:
+    """The tables of a page, as they are read: their cells by row and column, and the segments of each cell."""
+
+    def __init__(self) -> None:
+        self.tables: list[dict[str, dict[str, tuple[int, str]]]] = []
+        self.segments: dict[int, list[int]] = {}
+        self._open: list[dict[str, dict[str, tuple[int, str]]]] = []
+        self._cells: list[int] = []
+
+    def read_tag(self, tag: str, position: int) -> None:
+        """Read a tag in small letters, which ends at this place."""
+        if tag == "table":
+            self._open.append({})
+            self.tables.append(self._open[-1])
+            self._cells.append(-1)
+        elif tag == "/table" and self._open:
+            self._open.pop()
+            self._cells.pop()
+        elif tag == "tr" and self._open:
+            self._open[-1][str(len(self._open[-1]))] = {}
+            self._cells[-1] = -1
+        elif tag in ("td", "th") and self._open and self._open[-1]:
+            row = self._open[-1][str(len(self._open[-1]) - 1)]
+            row[str(len(row))] = position, ""
+            self.segments[position] = []
+            self._cells[-1] = position
+        elif tag in ("/td", "/th", "/tr") and self._open:
+            self._cells[-1] = -1
+
+    def add_segment(self, number: int, text: str) -> None:
+        """Add a segment, by its number, to the cell that is open."""
+        if not self._cells or self._cells[-1] < 0:
+            return
+        self.segments[self._cells[-1]].append(number)
+        row = self._open[-1][str(len(self._open[-1]) - 1)]
+        column = str(len(row) - 1)
+        row[column] = row[column][0], row[column][1] + text
 
 
 def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
@@ -90,27 +145,30 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
     return find_next_token
 
 
-def _find_content_segments(source: str, attribute_segments: list[Segment]) -> Iterator[Segment]:
-    """Yield the texts outside tags, and add those of attributes to ``attribute_segments``."""
+def _find_content_segments(source: str, attribute_segments: list[Segment], tables: _Tables) -> Iterator[Segment]:
+    """Yield the texts outside tags, add those of attributes to ``attribute_segments``, and note the cells of tables."""
     gap = "\n"
-    position = 0
+    position = count = 0
     following = _make_tokenizer(source)
     while position <= len(source):
         match = following(position)
         stop = match.start() if match else len(source)
         if stop > position:
-            yield Segment(position, stop, html.unescape(source[position:stop]), _escape_text, gap)
-            gap = ""
+            text = html.unescape(source[position:stop])
+            tables.add_segment(count, text)
+            yield Segment(position, stop, text, _escape_text, gap)
+            gap, count = "", count + 1
         if match is None:
             return
         position = match.end()
         for name in ("comment", "cdata", "pi"):
             if match[name]:
                 yield Segment(*match.span(name), match[name], str, "\n")
-                gap = "\n"
+                gap, count = "\n", count + 1
         tag = (match["tag"] or "").lower()
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
+            tables.read_tag(tag, position)
         if match["attributes"]:
             attribute_segments.extend(_find_attribute_segments(source, *match.span("attributes")))
         if tag in _RAW:
@@ -119,7 +177,9 @@ def _find_content_segments(source: str, attribute_segments: list[Segment]) -> It
             if stop > position:
                 # A script may hold data; whatever else it is, is code.
                 role = PROSE if "json" in (match["attributes"] or "").lower() else TECHNICAL
-                yield from _find_raw_segments(source, position, stop, role)
+                raw = list(_find_raw_segments(source, position, stop, role))
+                yield from raw
+                count += len(raw)
             position = stop
 
 
@@ -204,4 +264,8 @@ def _find_first_tag(source: str, position: int) -> int:
     return match.start() if match else len(source)
 
 
-HTML = Format("html", partial(parse_segments, find_segments=find_html_segments, is_markup=True))
+def _parse_html(chunk: Chunk, job: Job) -> ParsedChunk:
+    return parse_segments(chunk, job, partial(find_html_segments, policy=job.policy), is_markup=True)
+
+
+HTML = Format("html", _parse_html)

@@ -29,7 +29,15 @@ from allonym.files.office import (
 )
 from allonym.files.officeparts import list_author_slots, strip_or_grey_image
 from allonym.files.record import Format
-from allonym.files.sheets import CellPlace, decide_grid, find_literal_roles, list_literal_slots, make_sheet_name
+from allonym.files.sheets import (
+    NOWHERE,
+    CellPlace,
+    decide_grid,
+    find_literal_roles,
+    find_table_places,
+    list_literal_slots,
+    make_sheet_name,
+)
 
 MANIFEST = "META-INF/manifest.xml"
 _TASKS = {
@@ -150,7 +158,7 @@ def _list_slots(part: Part, sheets: dict[str, str]) -> Iterator[TextSlot]:
     for paragraph in part.root.iter(*_PARAGRAPHS):
         cell = next(paragraph.iterancestors("{*}table-cell", "{*}covered-table-cell"), None)
         read_nodes.update(paragraph.iter())
-        yield from _list_paragraph_slots(part, paragraph, cell, places.get(cell, CellPlace("", PROSE)))
+        yield from _list_paragraph_slots(part, paragraph, cell, places.get(cell, NOWHERE))
     for node in (*part.root.itersiblings(preceding=True), *part.root.iter(), *part.root.itersiblings()):
         if not isinstance(node.tag, str):
             if node.text and node.text.strip():
@@ -220,7 +228,7 @@ def _read_value(cell: Any) -> str:
 
 
 def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
-    """Return the place of each cell of a table; that of a sheet by what is decided about its column."""
+    """Return the place of each cell of a table; by what is decided about its column."""
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
     direct_rows = (row for row in table.iter("{*}table-row") if next(row.iterancestors("{*}table")) is table)
     for number, row in enumerate(direct_rows):
@@ -234,12 +242,7 @@ def _find_places(part: Part, table: Any) -> dict[Any, CellPlace]:
             column += int(_read_attribute(cell, "number-columns-repeated") or 1)
     if get_local_name(table.getparent()) == "spreadsheet":
         return decide_grid(rows, part.package.policy).places
-    header = next(iter(rows.values()), {})
-    return {
-        cell: CellPlace(header[column][1] if column in header and cell is not header[column][0] else "", PROSE)
-        for cells in rows.values()
-        for column, (cell, _) in cells.items()
-    }
+    return find_table_places(rows, part.package.policy)
 
 
 def _list_attribute_slots(

@@ -26,6 +26,8 @@ from allonym.files.office import (
     strip_namespace,
 )
 from allonym.files.record import count_common_prefix
+from allonym.files.sheets import NOWHERE, CellPlace, find_table_places
+from allonym.policy import Policy
 
 Reading = Literal["", "new", "old"]
 """The reading of a run: both, with all changes accepted, with all rejected."""
@@ -134,6 +136,7 @@ class _Paragraph:
     element: Any
     lead: str
     mark: Reading
+    role: str
     texts: list[Piece] = field(default_factory=list)
     codes: list[Piece] = field(default_factory=list)
 
@@ -143,15 +146,15 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
     root = part.root
     others: list[TextSlot] = []
     paragraphs: dict[Any, _Paragraph] = {}
-    columns = _find_paragraph_column_names(root)
+    places = _find_paragraph_places(root, part.package.policy)
     role = TECHNICAL if get_local_name(root) in _TECHNICAL_ROOTS else PROSE
     for element in root.iter("{*}*"):
         local = get_local_name(element)
         others += _list_attribute_slots(part, element, local, role)
         if local == "p":
-            column = columns.get(element, "")
-            lead = format_lead_in(column, _join_shown_text(element)) if column else ""
-            paragraphs[element] = _Paragraph(element, lead, _find_reading_of_paragraph_end(element))
+            place = places.get(element, NOWHERE)
+            lead = format_lead_in(place.name, _join_shown_text(element)) if place.name else ""
+            paragraphs[element] = _Paragraph(element, lead, _find_reading_of_paragraph_end(element), place.role)
         elif local in _TEXTS or local in _CODES or local in _BREAKS:
             above = next(element.iterancestors("{*}p"), None)
             if above is None:
@@ -209,21 +212,17 @@ def _join_shown_text(paragraph: Any) -> str:
     return "".join(t.text or "" for t in paragraph.iter("{*}t"))
 
 
-def _find_paragraph_column_names(root: Any) -> dict[Any, str]:
-    """Return the column name for each paragraph of a table; in a table of two columns, the text to the left."""
-    names: dict[Any, str] = {}
+def _find_paragraph_places(root: Any, policy: Policy) -> dict[Any, CellPlace]:
+    """Return the place of each paragraph that stands in a cell of a table."""
+    places: dict[Any, CellPlace] = {}
     for table in root.iter("{*}tbl"):
-        rows = [[cell for cell in row if get_local_name(cell) == "tc"] for row in table if get_local_name(row) == "tr"]
-        for nth, row in enumerate(rows):
-            for index, cell in enumerate(row):
-                if len(row) == 2:
-                    naming = row[0] if index else None
-                else:
-                    naming = rows[0][index] if nth and len(rows[0]) == len(row) else None
-                if naming is not None:
-                    name = _join_shown_text(naming).strip().rstrip(":")
-                    names |= dict.fromkeys((*cell.iterfind("{*}p"), *cell.iterfind("{*}txBody/{*}p")), name)
-    return names
+        grid: dict[str, dict[str, tuple[Any, str]]] = {}
+        for number, row in enumerate(row for row in table if get_local_name(row) == "tr"):
+            cells = [cell for cell in row if get_local_name(cell) == "tc"]
+            grid[str(number)] = {str(i): (cell, _join_shown_text(cell)) for i, cell in enumerate(cells)}
+        for cell, place in find_table_places(grid, policy).items():
+            places |= dict.fromkeys((*cell.iterfind("{*}p"), *cell.iterfind("{*}txBody/{*}p")), place)
+    return places
 
 
 def _find_reading_of_paragraph_end(paragraph: Any) -> Reading:
@@ -252,7 +251,7 @@ def _group_joined_paragraphs(paragraphs: dict[Any, _Paragraph]) -> Iterator[list
 
 def _list_group_slots(part: Part, group: list[_Paragraph], kind: Literal["texts", "codes"]) -> Iterator[TextSlot]:
     changed = any(p.mark for p in group) or any(side for p in group for side, _, _ in getattr(p, kind))
-    role = TECHNICAL if kind == "codes" else PROSE
+    role = TECHNICAL if kind == "codes" else group[0].role
     if not changed:
         for _, element, gap in _list_texts_of_reading(group, kind, "new"):
             yield part.make_text_slot(element, gap, role)

@@ -20,6 +20,9 @@ TITLE_ROWS = 20
 LEAST_IDENTIFIER = 4
 """Least number of characters of an identifier that is looked for in the results of formulas."""
 
+LEAST_COLUMNS, LEAST_ROWS = 3, 4
+"""A smaller table in a text, its row of names included, is a form, or only lays the text out."""
+
 LONGEST_SHEET_NAME = 31
 FORMULAS = frozenset(("f", "formula", "formula1", "formula2", "definedName"))
 _LITERAL = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
@@ -42,6 +45,9 @@ class CellPlace:
 
     name: str = field(repr=False)
     role: str
+
+
+NOWHERE = CellPlace("", PROSE)
 
 
 @dataclass(slots=True)
@@ -108,6 +114,29 @@ def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Polic
                 places[cell] = CellPlace("", PROSE)
         is_below = is_below or row == top
     return Sheet(places, columns, identifiers)
+
+
+def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Policy) -> dict[Any, CellPlace]:
+    """Return the places of the cells of a table within a text; ``rows`` as in :func:`decide_grid`.
+
+    Columns decide where all rows have the same ones. Else each cell is prose, read after the name of its column; in a
+    table of two columns, after the text to the left.
+    """
+    widths = {tuple(cells) for cells in rows.values()}
+    width = len(next(iter(widths), ()))
+    if len(widths) == 1 and width >= LEAST_COLUMNS and len(rows) >= LEAST_ROWS:
+        return decide_grid(rows, policy).places
+    header = next(iter(rows.values()), {})
+    places: dict[Any, CellPlace] = {}
+    for cells in rows.values():
+        for number, (column, (cell, _)) in enumerate(cells.items()):
+            name = ""
+            if len(cells) == 2:
+                name = next(iter(cells.values()))[1] if number else ""
+            elif len(cells) == len(header) and cells is not header:
+                name = header[column][1] if column in header else ""
+            places[cell] = CellPlace(name.strip().rstrip(":"), PROSE)
+    return places
 
 
 def read_shown_text(cell: Any, shared: Sequence[str], show_date: ShowDate) -> str:

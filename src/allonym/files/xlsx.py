@@ -28,6 +28,7 @@ from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format, Job, read_within_limit
 from allonym.files.sheets import (
     FORMULAS,
+    NOWHERE,
     CellPlace,
     choose_shared_place,
     find_item_roles,
@@ -82,7 +83,6 @@ _ATTRIBUTES = {
     "scenario": {"name": PROSE, "comment": PROSE, "user": PROSE},
     "inputCells": {"val": TECHNICAL},
 }
-_NOWHERE = CellPlace("", PROSE)
 _BLANKED = {"fileSharing": "userName", "absPath": "url"}
 
 
@@ -215,7 +215,7 @@ def _clean_and_list_sheet(part: Part, places: Mapping[Any, CellPlace], dates: _D
                 del element.attrib[attribute]
                 part.mark_changed()
         elif local == "c":
-            yield from _list_cell_slots(part, element, places.get(element, _NOWHERE), dates)
+            yield from _list_cell_slots(part, element, places.get(element, NOWHERE), dates)
         elif element.text and local in _TEXTS:
             yield from _list_header_or_footer_slots(part, element)
         elif element.text and local in FORMULAS:
@@ -303,7 +303,7 @@ def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
             element.text = part.package.find_author_replacement(element.text)
             part.mark_changed()
         elif get_local_name(element) == "text":
-            yield from _list_rich_text_slots(part, element, _NOWHERE)
+            yield from _list_rich_text_slots(part, element, NOWHERE)
 
 
 def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> list[TextSlot]:
@@ -340,7 +340,7 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         "strings": lambda part: (
             slot
             for i, item in enumerate(shared)
-            for slot in _list_rich_text_slots(part, item, choose_shared_place(used_in.get(i, [_NOWHERE])))
+            for slot in _list_rich_text_slots(part, item, choose_shared_place(used_in.get(i, [NOWHERE])))
         ),
     }
     names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
