@@ -80,6 +80,12 @@ def test_groups_stay_on_one_side():
     apart = utility_loss(texts, texts, labels, groups=authors, repeats=5)
     mixed = utility_loss(texts, texts, labels, repeats=5)
     assert mixed.before.value == 1 and apart.before.value < 0.8
+    assert apart.by_group and not mixed.by_group and math.isnan(mixed.random_loss.value)
+    blank = ["signed" for _ in texts]
+    beside = utility_loss(texts, blank, labels, groups=authors, repeats=5)
+    assert beside.random_loss == utility_loss(texts, blank, labels, repeats=5).loss
+    text = markdown(Page("", (information_section({"utility": beside.to_dict()}),)))
+    assert "whole subjects are held out" in text and "In random splits of single texts, as in P3" in text
 
 
 def test_the_encoder_as_a_classifier():

@@ -276,6 +276,14 @@ def test_without_subjects_there_is_an_order_and_no_probability():
     assert json.dumps(made.to_dict(), allow_nan=False)
 
 
+def test_no_signal_is_said_where_the_interval_holds_a_half():
+    made = risky(review_above=0.8)
+    assert made.has_signal and "No signal" not in markdown(Page("", (document_risk_section(made.to_dict()),)))
+    weak = dataclasses.replace(made, auc=dataclasses.replace(made.auc, low=0.48))
+    text = markdown(Page("", (document_risk_section(weak.to_dict()),)))
+    assert weak.has_signal is False and "No signal: the interval of AUC, 0.480 to" in text and "no better" not in text
+
+
 def test_one_class_only_is_not_calibrated():
     before, after, subjects, _ = corpus(kept=4)
     made = document_risk(before, after, subjects, entities=[[]] * 60)

@@ -91,7 +91,9 @@ def test_scores_are_tested_for_being_normal() -> None:
     assert many.test == "D'Agostino-Pearson"
     assert many.p.value == pytest.approx(scipy.stats.normaltest(counts).pvalue)
     assert many.off is True
-    for same in ([], [1.0, 2.0], [4.0] * 9):
+    assert measure_normality(bell[:20].tolist()).off is not None
+    assert "20 values at least" in measure_normality([*counts[:18].tolist(), 500.0]).p.method
+    for same in ([], [1.0, 2.0], [4.0] * 29, bell[:19].tolist()):
         assert measure_normality(same).off is None
         assert math.isnan(measure_normality(same).implied.value)
 

@@ -166,7 +166,8 @@ def _find_numbers(text: str, data: bytes) -> Iterator[Span]:
             digits += times * (_DIGITS.get(word) or _MISHEARD.get(word) or _TEENS.get(word) or word)
             times = 1
         rough = any(t[0].lower() in _TEENS for t in tokens) or spoken < 3
-        if spoken < 2 or 2 * loose > spoken or ((rough or loose) and len(digits) < 7) or set(digits) == {"0"}:
+        is_unsure = rough or (loose and not _is_read_digit_by_digit(text, tokens))
+        if spoken < 2 or 2 * loose > spoken or (is_unsure and len(digits) < 7) or set(digits) == {"0"}:
             continue
         start, end = tokens[0].start(), tokens[-1].end()
         if len(digits) < 6 and not text[start:end].replace(" ", "").isalpha() and _is_counting(digits):
@@ -174,6 +175,14 @@ def _find_numbers(text: str, data: bytes) -> Iterator[Span]:
         if text[max(0, start - 3) : start].lower().endswith(("ty-", "ty ")) and text[start].isalpha():
             continue
         yield _classify_number(text, start, end, digits)
+
+
+def _is_read_digit_by_digit(text: str, tokens: list[re.Match[str]]) -> bool:
+    """Whether each misheard digit stands between digits, with single blanks: "nine one for two", not "six to eight"."""
+    words = [token[0].lower() for token in tokens]
+    gaps = {text[a.end() : b.start()] for a, b in pairwise(tokens)}
+    beside = {i + step for i, word in enumerate(words) if word in _MISHEARD for step in (-1, 1)}
+    return gaps == {" "} and "to" not in words and all(words[i] in _DIGITS for i in beside)
 
 
 def _is_counting(digits: str) -> bool:

@@ -85,6 +85,10 @@ _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+")
+_NUMBERED_ROLE = re.compile(r"(?im)^[ \t]*(?:person|speaker|participant|caller|agent|voice) \Z")
+_OPENING_LENGTH = 40  # characters of a speaker's label, and of what opens a turn, at most
+_OPENS_TURN = re.compile(r"(?:\A|\n|: |(?i:thank you for calling|good (?:morning|afternoon|evening)),? )\Z")
+_ANSWERING = re.compile(r"[,.]? this is (?=[A-Z])|[,.] (?i:how (?:can|may) (?:i|we) help)")
 _AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
 _EVERYBODY = ("@channel", "@here", "@everyone", "@all")
 _CODE = re.compile(r"[A-Z]{1,3}\d{1,2}")
@@ -184,6 +188,8 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
     votes: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for span, surface in surfaces.items():
         votes[surface][span.label] += span.score
+        if span.label == "PERSON" and _answers_call(text, span):
+            votes[surface]["ORGANIZATION"] += len(surfaces)
     for span, surface in surfaces.items():
         words = surface.split()
         for word in (words if span.label == "PERSON" else words[:1]) if len(words) > 1 else ():
@@ -191,6 +197,14 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
                 votes[word][span.label] += _PART * span.score
     labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
     return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if _rests_on_chance(s) else s for s in findings]
+
+
+def _answers_call(text: str, span: Span) -> bool:
+    """Whether a name of several words is a firm that somebody answers for: "Pike Vandermolen, this is Ada speaking"."""
+    first, _, rest = text[span.start : span.end].partition(" ")
+    before = text[max(0, span.start - _OPENING_LENGTH) : span.start]
+    is_opening = bool(_OPENS_TURN.search(before) and _ANSWERING.match(text, span.end))
+    return bool(rest) and is_opening and not is_typical_name(first.lower()) and not _is_titled(text, span)
 
 
 def _split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
@@ -318,6 +332,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
     words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
+        return True
+    if span.label == "AGE" and text.startswith(":", end) and _NUMBERED_ROLE.search(text, max(0, start - 20), start):
         return True
     if span.label == "AGE" and _AVERAGE.search(text, max(0, start - 20), start):
         return True

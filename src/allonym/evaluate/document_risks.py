@@ -135,7 +135,7 @@ class DocumentRisk(Serialisable):
     """
 
     KEYS = (
-        *("calibrated", "reason", "rate", "brier", "reference", "error", "auc", "bins", "histogram"),
+        *("calibrated", "reason", "rate", "brier", "reference", "error", "auc", "has_signal", "bins", "histogram"),
         *("traits=_trait_rows", "review", "risks", "found"),
     )
 
@@ -153,6 +153,11 @@ class DocumentRisk(Serialisable):
     traits: tuple[tuple[str, float], ...]
     review: Review | None
     intruder: Reidentification | None = field(default=None, repr=False)
+
+    @property
+    def has_signal(self) -> bool | None:
+        """Whether the traits tell which documents are identified: AUC's interval lies above 0.5; None: not measured."""
+        return None if math.isnan(self.auc.value) else self.auc.low > 0.5
 
     @property
     def _trait_rows(self) -> list[dict[str, object]]:
@@ -199,7 +204,7 @@ def document_risk(
     if intruder is not None and len(intruder.ranks) != n:
         raise UsageError(f"document_risk: an intruder on these {n} texts is required, got one on {len(intruder.ranks)}")
     if intruder is None and subjects is not None:
-        options = {"groups": groups, "background": background, "features": features, "seed": seed}
+        options: dict[str, Any] = {"groups": groups, "background": background, "features": features, "seed": seed}
         intruder = reidentification(original, anonymised, subjects, knows="anonymised", **options)
     traits = leftovers(anonymised, entities=entities, advance=advance)
     identified = intruder.found if intruder is not None else (None,) * n

@@ -338,6 +338,9 @@ class Utility(Serialisable):
             P3's 0.84 points.
         macro_before, macro_after, macro_loss: the same of the macro F1.
         chance: accuracy of always saying the most frequent class.
+        random_loss: the loss in random splits of single texts, as in P3, where whole groups are held out otherwise: a
+            classifier may know a group from other texts. No value without groups, nor of a fine-tuned model.
+        by_group: whether whole groups are held out, such as the subjects of the texts; else single texts are.
     """
 
     DERIVED = ("reading",)
@@ -353,6 +356,8 @@ class Utility(Serialisable):
     macro_after: Estimate
     macro_loss: Estimate
     chance: Estimate
+    random_loss: Estimate
+    by_group: bool = False
 
     @property
     def reading(self) -> str:
@@ -418,7 +423,7 @@ def utility_loss(
     name = describe_model(model, training)
     if reason:
         missing = none(reason, len(labelled))
-        return Utility(name, len(labelled), len(names), 0, *(missing for _ in range(7)))
+        return Utility(name, len(labelled), len(names), 0, *(missing for _ in range(8)), by_group=owners is not None)
     versions = [[texts[i] for i in labelled] for texts in (original, anonymised)]
     learners = [open_learner(model, [version], training, seed) for version in versions]
     rng = np.random.default_rng(seed)
@@ -437,7 +442,11 @@ def utility_loss(
         for values in (before, after, before - after)
     ]
     estimates.append(Estimate.exact(max(sizes.values()) / len(labelled), len(labelled)))
-    return Utility(name, len(labelled), len(names), repeats, *estimates)
+    random_loss = none("single texts are held out already" if owners is None else "a model is fine-tuned")
+    if owners is not None and not model.startswith(CLASSIFIER):
+        options: dict[str, Any] = {"model": model, "repeats": repeats, "test": test, "seed": seed}
+        random_loss = utility_loss(original, anonymised, labels, **options).loss
+    return Utility(name, len(labelled), len(names), repeats, *estimates, random_loss, by_group=owners is not None)
 
 
 def _split_groups(y: Ints, owners: Ints, test_share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:

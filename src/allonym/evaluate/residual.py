@@ -54,13 +54,14 @@ NO_VALUE = "(no value)"
 """The group of conversations without the field."""
 _SHAPIRO_MOST = 5000  # scipy's p values are not accurate beyond
 _LEVEL = 0.05
+_NORMAL_LEAST = 20
 
 
 class Normality(Serialisable):
     """Whether scores can be normally distributed, as P2 assumes.
 
     Attributes:
-        test: ``Shapiro-Wilk`` up to 5,000 conversations, ``D'Agostino-Pearson`` above; empty where none is possible.
+        test: ``Shapiro-Wilk`` from 20 to 5,000 conversations, ``D'Agostino-Pearson`` above; else empty.
         statistic, p: of the test.
         skewness: third standardised moment; 0 for a normal distribution.
         implied: share above the limit that a normal distribution with this mean and SD would have.
@@ -261,13 +262,14 @@ def _make_risk_row(name: str, scored: Sequence[Scored], limit: float, seed: int)
 def measure_normality(values: Sequence[float], limit: float = LIMIT) -> Normality:
     """Test whether values can be normally distributed, and compute the share above ``limit`` that this would imply.
 
-    Shapiro and Wilk 1965 (doi:10.1093/biomet/52.3-4.591) up to 5,000 values; D'Agostino and Pearson 1973
-    (doi:10.1093/biomet/60.3.613) above.
+    From 20 values on: Shapiro and Wilk 1965 (doi:10.1093/biomet/52.3-4.591) up to 5,000 values; D'Agostino and Pearson
+    1973 (doi:10.1093/biomet/60.3.613) above.
     """
     x = np.asarray(values, float)
     n = len(x)
-    if n < 3 or float(x.min()) == float(x.max()):
-        nothing = none("three values at least are required" if n < 3 else "all scores are the same", n)
+    if n < _NORMAL_LEAST or float(x.min()) == float(x.max()):
+        few = f"{_NORMAL_LEAST} values at least are required: fewer look normal whatever they are"
+        nothing = none(few if n < _NORMAL_LEAST else "all scores are the same", n)
         return Normality("", nothing, nothing, nothing, nothing, None)
     test = "Shapiro-Wilk" if n <= _SHAPIRO_MOST else "D'Agostino-Pearson"
     result = tests.shapiro(x) if n <= _SHAPIRO_MOST else tests.normaltest(x)

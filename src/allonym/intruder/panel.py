@@ -45,7 +45,7 @@ MOST = 2000
 """Texts that are judged at most; of more, as many are drawn evenly from all subjects."""
 _JUNK = 8000  # words of two texts above which very frequent words are no anchors of their alignment
 
-Advance = Callable[[int, int], None]
+Advance = Callable[[int, int], object]
 Floats = NDArray[np.float64]
 
 

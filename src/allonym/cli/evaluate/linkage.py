@@ -63,7 +63,8 @@ def intruder(
     }
     texts = (pairs.original, pairs.anonymised, pairs.labels(subject))
     with output.show_progress("linkage") as advance:
-        result = reidentification(*texts, ids=pairs.ids, knows=knows, folds=folds, advance=advance, **settings)
+        version: Any = knows
+        result = reidentification(*texts, ids=pairs.ids, knows=version, folds=folds, advance=advance, **settings)
     documents = pairs.labels(document) if document else None
     with output.show_progress("panel") as advance:
         settings["background"] = settings["background"] or ()

@@ -187,12 +187,16 @@ _LIMITS = (
     "An intruder who knows more finds more; one who knows less finds less. The probabilities hold for documents like "
     "these, and for this intruder."
 )
+_NO_SIGNAL = (
+    "No signal: the interval of AUC, {auc.low:number.3} to {auc.high:number.3}, does not lie above 0.5. What is left "
+    "in a document does not tell here whether it is identified, so neither go by its risk nor by the order."
+)
 _DOCUMENT_RISK_FIGURES = """
     Found by the intruder | rate      | share.1  | of the documents it judged
     Brier score           | brier     | number.3 | mean squared error; lower is better
     … of the rate for all | reference | number.3 | what it has to beat
     Calibration error     | error     | share.1  | mean distance in ten bins
-    AUC                   | auc       | number.3 | 0.5: no better than chance
+    AUC                   | auc       | number.3 | {signal}
 """
 _REVIEW = {
     "review.share": "Documents that go to review",
@@ -262,6 +266,7 @@ document_risk_section = SectionSpec(
     (
         Paragraph(_DOCUMENT_RISK_LEAD, when="calibrated"),
         KeyFigures(_DOCUMENT_RISK_FIGURES, when="calibrated"),
+        Warn(_NO_SIGNAL, "warning", when=lambda result: result.get_value("has_signal") is False),
         Paragraph(_LIMITS, "muted", when="calibrated"),
         _draw_reliability,
         Warn(
@@ -278,6 +283,7 @@ document_risk_section = SectionSpec(
         ),
         Folded("What speaks for being found", (ValueTable("", _list_traits, _TRAITS, _TRAITS_NOTE),), when="traits"),
     ),
+    lambda result: {"signal": "no signal" if result.get_value("has_signal") is False else "0.5: no better than chance"},
 )
 
 

@@ -56,7 +56,13 @@ _READER_COLUMNS = """
 """
 _CLASSIFIER = (
     "A classifier ({utility.model}) learns {utility.classes} classes from one version of {utility.texts:,} texts and "
-    "is tested on the same version, in {utility.repeats} random splits that both versions share. {reading}."
+    "is tested on the same version, in {utility.repeats} random splits that both versions share; {held_out} "
+    "{reading}.{random}"
+)
+_RANDOM = (
+    " In random splits of single texts, as in P3, the loss is {utility.random_loss:share.2} "
+    "[{utility.random_loss.low:share.2}, {utility.random_loss.high:share.2}]: there a classifier may know a subject "
+    "from other texts."
 )
 _TEST = (
     "Counts of parts of speech per text are compared by a Bayesian t test ({construct.test}, JZS prior of scale "
@@ -109,10 +115,13 @@ def _derive_template_values(result: Values) -> Plain:
     counts = [c for c in result.list_rows("construct.counts") if c.get("part") != "WORDS"]
     unchanged = sum(_read_log10_factor(count, "mapped_bayes") <= -_EVIDENCE for count in counts)
     reading = str(result.get_value("utility.reading") or "")
+    by_group = result.get_value("utility.by_group")
     return {
         "points": _to_percent(result.get_value("utility.loss")),
         "unchanged": f"{unchanged} of {len(counts)}",
         "reading": reading[:1].upper() + reading[1:],
+        "held_out": "whole subjects are held out." if by_group else "single texts are held out.",
+        "random": result.fill_template(_RANDOM) if result.has_estimate("utility.random_loss") else "",
         "reason": get_missing_reason(result.get_value("utility.loss")),
     }
 
