@@ -234,3 +234,9 @@ def test_ids_that_people_bear_are_covered_in_lists_of_records(run):
     )
     data = b'[{"id":"doc-17","t":"a"},{"id":"doc-18","t":"b"}]'
     assert run("a.json", data)[0] == data
+
+
+def test_ids_as_people_bear_them_are_covered_as_in_tables(run):
+    line = b'{"id": "P-0147", "note": "P-0147 came late."}\n{"id": "17", "note": "x"}\n'
+    out = run("a.jsonl", line)[0]
+    assert out == b'{"id": "[GENERIC_ID_1]", "note": "[GENERIC_ID_1] came late."}\n{"id": "17", "note": "x"}\n'

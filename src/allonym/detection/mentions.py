@@ -20,6 +20,7 @@ from functools import lru_cache
 
 from allonym.detection.lexicon import PARTICLES, TITLES, lower_alphanumerics
 from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
+from allonym.detection.structure import COLUMN
 from allonym.detection.words import read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
@@ -32,6 +33,9 @@ _ECHOED_SCORE = 0.7  # that a person needs to be followed
 _NAME_SHARE = 0.5  # of a word's mentions that must be names
 NAME_LABELS = ("PERSON", "ORGANIZATION", "LOCATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD")
 """Labels of names, people first; further mentions of these are found."""
+_CODE = re.compile(r"(?=\S*\d)(?=\S*[A-Z])[A-Z0-9][A-Z0-9./-]{3,}")
+"""A code of a column, which means nothing else where it stands again."""
+
 _SHORTEST = 3  # characters of a name that is followed
 _FEW_STARTS, _CAREFUL_SHARE = 4, 0.85
 _SENTENCE_START = re.compile(r"(?:\A|[.!?]\s{1,4}|\n)[^\w\n]{0,8}([^\W\d_])")
@@ -60,12 +64,14 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     names: dict[str, Counter[str]] = {}
     has_capitals = uses_capitals(text)
     for span in tagged:
-        if span.score < _REPEATED_SCORE or not any(taxonomy.within(span.label, label) for label in NAME_LABELS):
-            continue
         surface = text[span.start : span.end]
+        is_code = span.source == COLUMN and _CODE.fullmatch(surface) is not None
+        is_name = any(taxonomy.within(span.label, label) for label in NAME_LABELS)
+        if span.score < _REPEATED_SCORE or not (is_name or is_code):
+            continue
         parts = surface.split() if " " in surface and taxonomy.within(span.label, "PERSON") else []
         for name in (surface,) if has_capitals else (surface, *parts):
-            if _is_distinctive(name):
+            if is_code or _is_distinctive(name):
                 names.setdefault(name, Counter())[span.label] += 1
     occurrences = count_substrings(names, text)
     names = {name: labels for name, labels in names.items() if occurrences[name] > labels.total()}
@@ -79,7 +85,7 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     repeats = []
     for start, end in free:
         name = text[start:end]
-        if " " in name or counts[name] - free_counts[name] >= _NAME_SHARE * counts[name]:
+        if " " in name or _CODE.fullmatch(name) or counts[name] - free_counts[name] >= _NAME_SHARE * counts[name]:
             label = min(names[name], key=lambda label: (-names[name][label], label))
             repeats.append(Span(start, end, label, REPEAT_SCORE, "tagger:repeat"))
     return repeats

@@ -234,6 +234,12 @@ def _decide_column(name: str, shown: str, values: Sequence[str], policy: Policy,
     return Column(shown, role, reason, *counts, values=categories)
 
 
+def find_role_of_id(name: str, text: str, policy: Policy) -> str:
+    """Return the label of a record id as people bear them, such as P-0147, in a record of no table; others are kept."""
+    is_kept = policy.columns.get(name) == "keep" or not _CODE_OF_PERSON.fullmatch(text)
+    return KEPT if is_kept else _choose_label("GENERIC_ID", policy) or KEPT
+
+
 _Judgement = tuple[str, str, frozenset[str] | None]
 
 

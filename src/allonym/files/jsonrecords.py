@@ -19,7 +19,7 @@ from allonym.batch import RECORD_ERRORS, TEXT_KEYS, join_fields
 from allonym.document import KEPT, PROSE, Turn
 from allonym.errors import DataError
 from allonym.files import jsontext
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields, find_role_of_number
+from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields, find_role_of_id, find_role_of_number
 from allonym.files.encoding import (
     SAMPLE,
     Encoding,
@@ -114,6 +114,8 @@ def _find_role(token: Token, columns: Columns, job: Job) -> str:
         return find_key_role(token.text)
     if token.kind == "number" and token.path and not columns:
         return find_role_of_number(token.path[-1], token.text, job.policy)
+    if not columns and not job.fields and is_record_id(token.path, token.text):
+        return find_role_of_id(token.path[0], token.text, job.policy)
     role = columns.get(token.path, UNKNOWN).get_cell_role(token.text)
     return PROSE if role == KEPT and job.fields else role
 
@@ -134,7 +136,7 @@ def _choose_and_count_token(token: Token, role: str, columns: Columns, job: Job,
         tally.treated[name] += 1
         return True
     column = columns.get(token.path, UNKNOWN)
-    is_left_out = is_record_id(token.path, token.text) and column.role in (PROSE, KEPT) and not column.chosen
+    is_left_out = is_record_id(token.path, token.text) and role in (PROSE, KEPT) and not column.chosen
     counts = tally.left if is_left_out or column.role == KEPT else tally.treated
     name = format_masked_keys(token.path) or "(text)"
     if name in counts or len(counts) < MAX_SHOWN:
