@@ -71,6 +71,8 @@ def test_british_dates_move_as_british_ones():
         ("Born 07/11/1971, phone +1 212 555 0142", "mdy"),
         ("Born 07/11/1971, up by +44 points", "mdy"),
         ("Born 07/11/1971", "mdy"),
+        ("Born 07/11/1971, seen on 17 June 2022", "dmy"),
+        ("Born 07/11/1971, seen on June 17, 2022, phone +44 29 2018 0999", "mdy"),
     ],
 )
 def test_the_country_of_numbers_tells_the_order_of_dates(text, order):

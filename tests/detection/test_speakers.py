@@ -46,6 +46,8 @@ def test_table_1_of_p2() -> None:
         "Speaker-3",
         "Caller #2",
         "Project Manager",
+        "NI number",
+        "Claimant",
         "SPEAKER_00",
         "7",
     ],
@@ -57,6 +59,7 @@ def test_roles_are_no_names(role: str) -> None:
 @check_each_row(
     "label, name",
     [
+        ("DC HOBBS", "HOBBS"),
         ("Jane Doe", "Jane Doe"),
         ("Dr. Jane Doe", "Jane Doe"),
         ("Jane Doe - CFO", "Jane Doe"),

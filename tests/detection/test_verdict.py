@@ -63,6 +63,11 @@ def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
     assert [surface for surface, _ in weigh(text, mark)] == [wanted]
 
 
+def test_a_legal_form_makes_a_firm_of_a_name():
+    firm = weigh("Yours\nKirby Mellor LLP", ("Kirby Mellor", "PERSON", 0.9), ("LLP", "ORGANIZATION", 0.9))
+    assert firm == [("Kirby Mellor LLP", "ORGANIZATION")]
+
+
 def test_labels_of_nobody_are_no_findings():
     document = add_turns(Document("", "P3: Same.\nLead: P4, you nod? Ask @here.\nP4: I do.\nP3: So."))
     assert len(document.turns) == 4
@@ -88,6 +93,7 @@ def test_given_names_of_a_list_are_two_people():
         ("It was in 1910", ("1910", "DATE", 0.9), True),
         ("Mean age: 75.7", ("75", "AGE", 0.9), False),
         ("We map it by ward for Hove", ("ward for", "STREET_ADDRESS", 0.4), False),
+        ("The birth father, K.L., left", ("birth father", "OCCUPATION", 0.9), False),
         ("3 x oak board, 2.4 m", ("3 x oak board", "STREET_ADDRESS", 0.3), False),
         ("PC 2217 Goodall took it", ("PC", "PRODUCT", 0.7), False),
         ("My PC 2217 fails", ("PC", "PRODUCT", 0.7), True),

@@ -19,7 +19,7 @@ from allonym.detection import OPENING_MARKS, TAGGER, Detector
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.languages import Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
-from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths
+from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths, is_typical_name
 from allonym.detection.mentions import (
     ECHO_SCORE,
     find_capitalised_names,
@@ -35,7 +35,7 @@ from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_pros
 from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
 from allonym.detection.verdict import give_one_label, weigh_findings
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import (
     KEPT,
     Document,
@@ -312,7 +312,8 @@ def _drop_months_in_names(text: str, others: list[Span], tagged: Iterable[Span])
 def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
     """Make people of "Millers" and of "Millers' router" where a person of the text is called Miller.
 
-    The tagger took the one for an organization, the other for a thing; of this, the name alone is found.
+    The tagger took the one for an organization, the other for a thing; of this, the name alone is found. So is a
+    common family name in the plural after an article: "the Patels".
     """
     others = [s for s in findings if s.source == TAGGER and len(s) > 4 and not s.label.startswith("PERSON")]
     heads = {s: head for s in others if (head := _FAMILY.fullmatch(text, s.start, s.end))}
@@ -324,9 +325,16 @@ def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
         span: replace(span, start=head.start(1), end=head.end(1), label="PERSON")
         for span, head in heads.items()
         if (head.end(1) < span.end or (span.label == "ORGANIZATION" and head[1][-1] == "s"))
-        and names & {head[1], head[1].removesuffix("s"), head[1].removesuffix("es")}
+        and (names & {head[1], head[1].removesuffix("s"), head[1].removesuffix("es")} or _is_family(text, head))
     }
     return [families.get(span, span) for span in findings]
+
+
+def _is_family(text: str, head: re.Match[str]) -> bool:
+    """Whether a plural of a common family name has an article and nothing behind: "the Patels have offered"."""
+    name = head[1].removesuffix("s")
+    is_plural = name != head[1] and name.istitle() and text.endswith(("the ", "The "), 0, head.start(1))
+    return is_plural and name.lower() not in read_dictionary() and is_typical_name(name.lower())
 
 
 @lru_cache(maxsize=64)

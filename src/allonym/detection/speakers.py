@@ -38,6 +38,7 @@ _PLAIN = read_ordinary_words() | read_word_list("unit_words") | _FIELDS | _ROLES
 """What names nobody where a label or a greeting has no other words: "Deposit:", "Dear Housing Association"."""
 _NUMBERS = frozenset(("number", "no", "nr", "ref", "reference", "code", "id", "date"))
 """What no name ends with: "NI number"."""
+_RANKS = frozenset("PC WPC DC DS DI DCI PCSO Sgt Insp".split())
 _ACRONYMS = read_word_list("acronyms")
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
@@ -196,7 +197,7 @@ def locate_speaker_name(label: str) -> Interval | None:
         or (any(plain) and all(m[0].lower() in _PLAIN for m in words))
     ):
         return None
-    while len(words) > 1 and lower_alphanumerics(words[0][0]) in TITLES:
+    while len(words) > 1 and (lower_alphanumerics(words[0][0]) in TITLES or words[0][0] in _RANKS):
         words.pop(0)
     return words[0].start(), words[-1].end()
 

@@ -113,6 +113,8 @@ _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
+_LEGAL_FORMS = read_word_list("legal_forms")
+_KIN = frozenset("father mother parent parents sister brother son daughter husband wife".split())
 _COMMON = read_word_list("callings") | read_word_list("roles")
 _CHAT = read_word_list("chat_words")
 _ACRONYMS = read_word_list("acronyms")
@@ -153,7 +155,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     findings = [span for span in findings if not (span.label == "DATE" and _recurs(text, span))]
     codes = {text[slice(*turn.speaker)] for turn in document.turns if turn.speaker is not None}
     labels_of_nobody = {*filter(_CODE.fullmatch, codes), *_EVERYBODY}
-    findings = [span for span in findings if text[span.start : span.end] not in labels_of_nobody]
+    findings = [s for s in findings if text[s.start : s.end] not in labels_of_nobody and not _is_plain_place(text, s)]
+    findings = _join_legal_forms(text, findings)
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
@@ -205,6 +208,30 @@ def _answers_call(text: str, span: Span) -> bool:
     before = text[max(0, span.start - _OPENING_LENGTH) : span.start]
     is_opening = bool(_OPENS_TURN.search(before) and _ANSWERING.match(text, span.end))
     return bool(rest) and is_opening and not is_typical_name(first.lower()) and not _is_titled(text, span)
+
+
+def _is_plain_place(text: str, span: Span) -> bool:
+    """Whether a finding is an address of small letters alone, where the text has capitals: "by ward for"."""
+    surface = text[span.start : span.end]
+    is_unlikely = span.label == "STREET_ADDRESS" and _rests_on_chance(span) and span.score < _SURE
+    return is_unlikely and surface.islower() and not any(map(str.isdigit, surface)) and uses_capitals(text)
+
+
+def _join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
+    """The findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor" and "LLP"."""
+    out: list[Span] = []
+    for span in sorted(findings):
+        form = text[span.start : span.end].rstrip(".").lower()
+        if (
+            out
+            and form in _LEGAL_FORMS
+            and out[-1].label in ("PERSON", "ORGANIZATION")
+            and span.start == out[-1].end + 1
+        ):
+            out[-1] = replace(out[-1], end=span.end, label="ORGANIZATION")
+        else:
+            out.append(span)
+    return out
 
 
 def _split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
@@ -339,8 +366,6 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "DATE" and _NO_YEAR.fullmatch(surface):
         return bool(_FIELD_BEFORE.search(text, max(0, start - 40), start))
-    if span.label == "STREET_ADDRESS" and surface.islower() and not any(map(str.isdigit, surface)):
-        return uses_capitals(text) and span.score < _SURE
     if span.label == "STREET_ADDRESS" and _QUANTITY.match(text, start, end):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
@@ -373,7 +398,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "OCCUPATION" and surface.islower():
         head = words[-1].strip(".,;:").rpartition("-")[2]
-        return not is_calling(head)
+        return head in _KIN or not is_calling(head)
     if _GRADE.match(text, end) or _GRADE.match(text, end - 4):
         return True
     if span.label not in ("PERSON", "ORGANIZATION", "PRODUCT"):

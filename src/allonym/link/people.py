@@ -392,7 +392,18 @@ class _Roll:
         if len(fits) == 1:
             fits[0].spans += mentions
             return
-        if fits:
+        if fits:  # right behind a name, its spelling is meant
+            spoken = sorted((span.end, i) for i, group in enumerate(fits) for span in group.spans)
+            rest: list[Span] = []
+            for mention in mentions:
+                place = bisect_right(spoken, (mention.start, len(fits))) - 1
+                if place >= 0 and mention.start - spoken[place][0] <= _WINDOW:
+                    fits[spoken[place][1]].spans.append(mention)
+                else:
+                    rest.append(mention)
+            mentions = rest
+            if not mentions:
+                return
             self.note_ambiguity(mentions, fits)
         family = "PERSON" if any(m.label != "SPELLED_WORD" for m in mentions) else "SPELLED_WORD"
         self.groups.append(Group(f"{family}:{letters}", [*mentions]))

@@ -40,6 +40,7 @@ from allonym.text.words import WORD, find_words
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 ARTICLE = "article@1"
+_THE = "The "
 _NONE_DECIDED: Mapping[Span, tuple[str, str]] = MappingProxyType({})
 _BOUNDARIES = frozenset({"", *(chr(i) for i in range(128) if not chr(i).isalnum())})
 """Neighbours that are surely no part of a word: nothing, or an ASCII character but no letter or digit."""
@@ -442,6 +443,8 @@ def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers
         if out == UNNUMBERED:
             number = numbers.get_entity_number(treatment, entity.key)
             out = tag = treatment.style.format(label=treatment.label, n=number)
+        if english and out.startswith(_THE) and text[max(position, a - len(_THE)) : a].lower() == _THE.lower():
+            out = out.removeprefix(_THE)
         name = "tag@1" if out == tag else treatment.name
         if setting.book is not None and out and not (treatment.traits.lossy and out != tag):
             setting.book.remember(out, surface, entity.label, name, entity.key)

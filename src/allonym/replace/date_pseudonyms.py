@@ -67,6 +67,16 @@ _SPOKEN_YEAR = re.compile(
     r"(?i)(?:(?:eighteen|nineteen|twenty)[- ])?"
     rf"(?P<spoken>(?:{'|'.join(TENS[2:])})(?:[- ](?:{'|'.join(ONES[1:10])}))?)"
 )
+_TWO_DIGITS = (
+    rf"(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:10])}))?|{'|'.join(ONES[10:])}|oh[- ](?:{'|'.join(ONES[1:10])})"
+)
+_WITH_SPOKEN_YEAR = re.compile(
+    rf"(?i)(?P<date>.*\b(?:{join_calendar_names('month')})\b.*?)(?P<gap>,?\s+(?:of\s+)?)"
+    rf"(?:(?P<century>eighteen|nineteen|twenty)[- ](?P<rest>{_TWO_DIGITS}|hundred)"
+    rf"|(?P<millennium>two thousand)(?:(?P<and> and|,)? (?P<more>{_TWO_DIGITS}|{'|'.join(ONES[1:10])}))?)"
+)
+"""A date whose year is spoken: "third of May nineteen seventy-four"."""
+_DAYS = re.compile(r"(?P<first>[0-9]{1,2})(?P<dash>\s?[-–—]\s?)(?P<day>[0-9]{1,2})(?P<month>\s[^\W\d].*)")
 _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
     rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
@@ -313,6 +323,27 @@ class _Mover:
             return None
         return _replace_groups(match, {"spoken": write_number((number + years - 20) % 80 + 20, match["spoken"])})
 
+    def _move_with_spoken_year(self, match: re.Match[str]) -> str | None:
+        """Move a date whose year is in words, and write the year as it was spoken."""
+        century, rest = match["century"], match["rest"] or match["more"]
+        more = 0 if rest in (None, "hundred") else read_number(re.sub("(?i)oh[- ]", "", rest))
+        if more is None:
+            return None
+        hundreds = 100 * ("eighteen", "nineteen", "twenty").index(century.lower()) + 1800 if century else 2000
+        moved = self.move_phrase(f"{match['date']} {hundreds + more}")
+        if moved is None:
+            return None
+        year = int(moved[-4:])
+        return f"{moved[:-5]}{match['gap']}{_write_spoken_year(year, match)}"
+
+    def _move_days(self, match: re.Match[str]) -> str | None:
+        """Move a range of days of one month: "1-14 May"."""
+        first, last = (self._move_plain_text(match[day] + match["month"]) for day in ("first", "day"))
+        if first is None or last is None:
+            return None
+        day, separator, month = first.partition(" ")
+        return (day if month == last.partition(" ")[2] else day + separator + month) + match["dash"] + last
+
     def _move_quarter(self, match: re.Match[str]) -> str | None:
         """Move a quarter or a half of a year as its middle moves."""
         kind = match["before"] or match["behind"] or match["long"]
@@ -363,6 +394,8 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_YEARS, _Mover._move_years),
     (_SHORT_YEAR, _Mover._move_years),
     (_SPOKEN_YEAR, _Mover._move_spoken_year),
+    (_WITH_SPOKEN_YEAR, _Mover._move_with_spoken_year),
+    (_DAYS, _Mover._move_days),
     (_QUARTER, _Mover._move_quarter),
     (_SEASON, _Mover._move_season),
     (_WEEKDAY, _Mover._move_weekday),
@@ -370,6 +403,20 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_HOLIDAY_OF, _Mover._move_before_rest),
     (_NTH_WEEKDAY, _Mover._move_before_rest),
 )
+
+
+def _write_spoken_year(year: int, model: re.Match[str]) -> str:
+    """Write a year in words, with the hyphens and capitals of a year that was read."""
+    old = model[0][model.end("gap") :]
+    space = "-" if "-" in old else " "
+    hundreds, rest = divmod(year, 100)
+    if hundreds == 20 and (model["millennium"] or rest < 10):
+        link = (model["and"] or "") if model["more"] else " and"
+        words = "two thousand" + (f"{link} {write_number(rest, space)}" if rest else "")
+    else:
+        words = f"{write_number(hundreds, space)} "
+        words += "hundred" if not rest else write_number(rest, space) if rest > 9 else f"oh {write_number(rest, space)}"
+    return words.title() if old.istitle() else match_case(words, old)
 
 
 def _move_holiday(text: str, days: int) -> str | None:

@@ -14,14 +14,19 @@ _DAY_FIRST = re.compile(
     r"|(?<!\w)[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?!\w)"
 )
 """A telephone number of a country in which the day is written first, or a British postcode."""
+_MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_WORDED = re.compile(
+    rf"\b(?:[0-9]{{1,2}}(?:st|nd|rd|th)? (?:of )?({_MONTH})|({_MONTH}) [0-9]{{1,2}}(?:st|nd|rd|th)?)\b"
+)
+"""A date with the name of its month: the first group where the day is written first."""
 
 
 @lru_cache(maxsize=16)
 def find_date_order(text: str, default: str = "") -> str:
     """Tell how a text writes its dates in digits: ``dmy``, ``mdy``, or ``default`` where they do not tell.
 
-    Dates with a year count first, then those without one. Where dates do not tell, a telephone number of a country
-    that writes the day first, or a British postcode, makes ``mdy`` ``dmy``.
+    Dates with a year count first, then those without one. Where these do not tell, most of the dates with the name of
+    a month, a telephone number of a country that writes the day first, or a British postcode make ``mdy`` ``dmy``.
 
     >>> find_date_order("from 9/2/2022 to 23/2/2022")
     'dmy'
@@ -34,7 +39,11 @@ def find_date_order(text: str, default: str = "") -> str:
             return max(("dmy", "mdy"), key=orders.count)
         if orders:
             return orders[0]
-    return "dmy" if default == "mdy" and _DAY_FIRST.search(text) else default
+    if default != "mdy":
+        return default
+    worded = ["dmy" if day_first else "mdy" for day_first, _ in _WORDED.findall(text)]
+    is_day_first = worded.count("dmy") > worded.count("mdy") or (not worded and _DAY_FIRST.search(text))
+    return "dmy" if is_day_first else default
 
 
 def _list_orders(pairs: Iterable[tuple[str, str]]) -> Iterator[str]:
