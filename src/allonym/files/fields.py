@@ -1,7 +1,8 @@
 """The fields of a record to anonymise: the named fields, or all text except record ids.
 
 By default every text is anonymised, since names survive in fields that nobody thought of. A field is left only if its
-whole name is that of a record id, and its value looks like a number or a code, but not like one that people bear (P-0147).
+whole name is that of a record id, and its value looks like a number or a code, but not like one that people bear
+(P-0147).
 """
 
 from __future__ import annotations
