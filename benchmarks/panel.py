@@ -3,7 +3,7 @@
     PYTHONPATH=src python benchmarks/panel.py ../shared/data/textwash/textwash_study1.jsonl.gz [--every N] [--no-harden]
 
 The versions are the originals, Textwash's outputs, the presets ``default``, ``textwash`` and ``pseudonyms``, and
-``hardened``: the preset ``textwash`` after ``harden``. Intruders choose among the subjects of a text's class of fame
+``hardened``: the preset ``textwash`` after ``harden``. Intruders choose among the subjects of a text's class of fame,
 and have one guess. ``benchmarks/gold/famous_people.jsonl`` is the public background: well-known facts about the famous
 subjects, as anybody may look them up. A row is the worst intruder of a version; then all rows, with 95 % intervals.
 """

@@ -333,6 +333,7 @@ class Utility(Serialisable):
     Attributes:
         model: the classifier; a fine-tuned one with how it was trained, without the way to its folder.
         texts, classes, repeats: how many; texts are those with a label.
+        by_group: whether whole groups are held out, such as the subjects of the texts; else single texts are.
         before, after: accuracy on originals and on anonymised texts, mean over the repeats.
         loss: accuracy before minus after, of the same split: above 0, anonymised texts are worse. In shares: 0.0084 is
             P3's 0.84 points.
@@ -340,7 +341,6 @@ class Utility(Serialisable):
         chance: accuracy of always saying the most frequent class.
         random_loss: the loss in random splits of single texts, as in P3, where whole groups are held out otherwise: a
             classifier may know a group from other texts. No value without groups, nor of a fine-tuned model.
-        by_group: whether whole groups are held out, such as the subjects of the texts; else single texts are.
     """
 
     DERIVED = ("reading",)
@@ -349,6 +349,7 @@ class Utility(Serialisable):
     texts: int
     classes: int
     repeats: int
+    by_group: bool
     before: Estimate
     after: Estimate
     loss: Estimate
@@ -357,7 +358,6 @@ class Utility(Serialisable):
     macro_loss: Estimate
     chance: Estimate
     random_loss: Estimate
-    by_group: bool = False
 
     @property
     def reading(self) -> str:
@@ -423,7 +423,7 @@ def utility_loss(
     name = describe_model(model, training)
     if reason:
         missing = none(reason, len(labelled))
-        return Utility(name, len(labelled), len(names), 0, *(missing for _ in range(8)), by_group=owners is not None)
+        return Utility(name, len(labelled), len(names), 0, owners is not None, *(missing for _ in range(8)))
     versions = [[texts[i] for i in labelled] for texts in (original, anonymised)]
     learners = [open_learner(model, [version], training, seed) for version in versions]
     rng = np.random.default_rng(seed)
@@ -446,7 +446,8 @@ def utility_loss(
     if owners is not None and not model.startswith(CLASSIFIER):
         options: dict[str, Any] = {"model": model, "repeats": repeats, "test": test, "seed": seed}
         random_loss = utility_loss(original, anonymised, labels, **options).loss
-    return Utility(name, len(labelled), len(names), repeats, *estimates, random_loss, by_group=owners is not None)
+    estimates.append(random_loss)
+    return Utility(name, len(labelled), len(names), repeats, owners is not None, *estimates)
 
 
 def _split_groups(y: Ints, owners: Ints, test_share: float, rng: np.random.Generator) -> tuple[Ints, Ints]:
