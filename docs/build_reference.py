@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 import allonym
-from allonym import cli, errors, evaluate, export, intruder, registry, replace, report, scale, stats, swap
+from allonym import cli, errors, evaluate, export, intruder, project, registry, replace, report, scale, stats, swap
 from allonym.detection.rules import read_builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
@@ -331,6 +331,14 @@ def python_of_export() -> str:
     return python_of(about, (export,))
 
 
+def python_of_projects() -> str:
+    about = (
+        "# Python of projects\n\n`allonym.project` leads a study from its files to a release, see [a study]"
+        "(../how-to/study.md). The names here may still change between minor versions.\n"
+    )
+    return python_of(about, [project, *(import_module(f"allonym.project.{name}") for name in ("readings", "sheets"))])
+
+
 def python_of_integrations() -> str:
     about = (
         "# Python of integrations\n\n`allonym.integrations` connects allonym to other libraries. Each integration "
@@ -570,6 +578,7 @@ PAGES = {
     "swapping-python.md": python_of_swapping,
     "evaluation-python.md": python_of_evaluation,
     "export-python.md": python_of_export,
+    "project-python.md": python_of_projects,
     "scale-python.md": python_of_scale,
     "integrations-python.md": python_of_integrations,
     "errors.md": error_tree,

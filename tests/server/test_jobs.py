@@ -78,10 +78,12 @@ def test_a_file_is_anonymised(annotator, kept):
 def test_inputs_go_when_a_job_has_ended_and_nobody_else_may_read_the_rest(site, kept):
     folder = folder_of(site, kept[1])
     assert files_of(folder) == [
-        "ended.json", "lock", "out/file-00001.txt", "out/named/plans.jsonl", "out/named/report.json", "progress.json",
+        "ended", "lock", "out/file-00001.txt", "out/named/plans.jsonl", "out/named/report.json", "progress.json",
     ]  # fmt: skip
     for path in (site.folder / "jobs", folder, *folder.rglob("*")):
         assert path.stat().st_mode & 0o077 == 0, path
+    for path in folder.iterdir():  # results are what the user gets; nothing beside them names a file
+        assert path.is_dir() or b"letter" not in path.read_bytes(), path
 
 
 def test_what_the_vault_kept_comes_back(reviewer, annotator, kept, site):
@@ -170,7 +172,7 @@ def test_a_mail_of_outlook_comes_back_as_a_mail(annotator, others):
 def test_a_file_that_cannot_be_treated_fails_with_its_reason(annotator, site):
     job = ended(annotator, send(annotator, "anonymize", (f"{MARKER}.docx", b"no zip"), options={"policy": RULES}))
     assert (job["state"], job["error"]) == ("failed", f"{MARKER}.docx: not an office file (BadZipFile)")
-    assert job["results"] == [] and files_of(folder_of(site, job)) == ["ended.json", "lock"]
+    assert job["results"] == [] and files_of(folder_of(site, job)) == ["ended", "lock"]
 
 
 def test_options_are_strict(annotator):
@@ -244,7 +246,7 @@ def test_jobs_are_their_owners_and_the_admins(annotator, reviewer, admin, anybod
 
 def test_what_is_not_there_is_not_found(annotator, kept):
     id = kept[1]["id"]
-    for name in ("report.jso", "../ended.json", "..%2fended.json", "file-00001.txt", "ended.json"):
+    for name in ("report.jso", "../ended", "..%2fended", "file-00001.txt", "ended"):
         assert annotator.get(f"/v1/jobs/{id}/results/{name}").status_code == 404
     refused(annotator.get("/v1/jobs/0123456789"), 404, "NotFound")
     refused(annotator.get(f"/v1/jobs/{id}/releases"), 409, "WrongKind")

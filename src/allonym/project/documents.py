@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
 from typing import Any
 
 from allonym.batch import Failure, detect_records, run_records
@@ -14,7 +15,14 @@ from allonym.plan import Anonymized, Edit
 from allonym.policy import Policy
 from allonym.project.readings import Reading, apply_reading
 from allonym.project.risks import Risk
-from allonym.project.seats import NEW, ReviewDocument, UserReading, decide_state, get_settled_reading
+from allonym.project.seats import (
+    NEW,
+    ReviewDocument,
+    UserReading,
+    are_both_reviewers_done,
+    decide_state,
+    get_settled_reading,
+)
 from allonym.project.terms import Term, add_terms_to_policy
 from allonym.resolve import resolve
 from allonym.serial import to_plain
@@ -208,3 +216,24 @@ def collect_settled_findings(
         others = out.get(key)
         out[key] = spans if others in (None, spans) else resolve([*others, *spans])
     return out
+
+
+def parse_file_number(id: str) -> int:
+    """Return the number of the file that a document stands in; 0 where the id is none."""
+    number = id.partition("-")[0]
+    return int(number) if number.isdecimal() and len(number) < 10 else 0
+
+
+def make_settled_stamp(readings: Mapping[str, Mapping[int, UserReading]]) -> str:
+    """Return a digest of the readings of the documents that both reviewers are done with."""
+    readings_of_both = [
+        [id, [seats[n].reading.to_dict() for n in sorted(seats) if seats[n].done]]
+        for id, seats in sorted(readings.items())
+        if are_both_reviewers_done(seats)
+    ]
+    return digest_plain_values(readings_of_both)
+
+
+def digest_plain_values(*values: object) -> str:
+    """Return a 128-bit digest of values that have a form in JSON."""
+    return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

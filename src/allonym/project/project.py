@@ -32,6 +32,9 @@ from allonym.project.documents import (
     collect_settled_readings,
     decide_state_of,
     detect_in_file,
+    digest_plain_values,
+    make_settled_stamp,
+    parse_file_number,
     replace_in_file,
 )
 from allonym.project.entities import FoundEntity, group_entities
@@ -256,7 +259,7 @@ class Project:
             for position, row in enumerate(rows):
                 file = SourceFile(**row)
                 readings = self._read_readings(file.number)
-                stamp, settled = self._make_stamp(file), _make_settled_stamp(readings)
+                stamp, settled = self._make_stamp(file), make_settled_stamp(readings)
                 if (stamp, settled) != (file.stamp, file.settled):
                     documents = self._treat(file, readings, is_detected=stamp == file.stamp)
                     file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
@@ -270,7 +273,7 @@ class Project:
         """Return a digest of what the findings in a file depend on."""
         prefix = f"{file.number:04}-"
         terms = [asdict(t) for t in self.terms if t.document is None or t.document.startswith(prefix)]
-        return _digest_values(__version__, self.base_policy.fingerprint(), terms)
+        return digest_plain_values(__version__, self.base_policy.fingerprint(), terms)
 
     def _treat(
         self, file: SourceFile, readings: Mapping[str, Mapping[int, UserReading]], *, is_detected: bool
@@ -425,13 +428,12 @@ class Project:
 
     def _read_readings(self, number: int) -> dict[str, dict[int, UserReading]]:
         rows = self._state.read_json(f"readings-{number:04}", {})
-        return {id: {int(n): _read_seat(int(n), row) for n, row in seats.items()} for id, seats in rows.items()}
+        return {
+            id: {int(n): UserReading.from_row(int(n), row) for n, row in seats.items()} for id, seats in rows.items()
+        }
 
     def _write_readings(self, number: int, readings: Mapping[str, Mapping[int, UserReading]]) -> None:
-        rows = {
-            id: {str(n): [s.user, s.reader, s.version, s.done, s.reading.to_dict()] for n, s in seats.items()}
-            for id, seats in readings.items()
-        }
+        rows = {id: {str(n): seat.to_row() for n, seat in seats.items()} for id, seats in readings.items()}
         self._state.write_json(f"readings-{number:04}", rows)
 
     def save_reading(
@@ -575,27 +577,3 @@ class Project:
             for file in self.files:
                 (folder / f"{file.number:04}{file.suffix}").write_bytes(self.read_source(file.number))
             yield folder
-
-
-def parse_file_number(id: str) -> int:
-    """Return the number of the file that a document stands in; 0 where the id is none."""
-    number = id.partition("-")[0]
-    return int(number) if number.isdecimal() and len(number) < 10 else 0
-
-
-def _read_seat(seat: int, row: Sequence[Any]) -> UserReading:
-    user, reader, version, is_done, reading = row
-    return UserReading(seat, user, reader, version, is_done, Reading.from_dict(reading))
-
-
-def _make_settled_stamp(readings: Mapping[str, Mapping[int, UserReading]]) -> str:
-    readings_of_both = [
-        [id, [seats[n].reading.to_dict() for n in sorted(seats) if seats[n].done]]
-        for id, seats in sorted(readings.items())
-        if are_both_reviewers_done(seats)
-    ]
-    return _digest_values(readings_of_both)
-
-
-def _digest_values(*values: object) -> str:
-    return blake2b(json.dumps(values).encode(), digest_size=16).hexdigest()

@@ -58,6 +58,16 @@ class UserReading:
     done: bool
     reading: Reading = field(repr=False)
 
+    def to_row(self) -> list[Any]:
+        """Return plain values for JSON, without the seat."""
+        return [self.user, self.reader, self.version, self.done, self.reading.to_dict()]
+
+    @classmethod
+    def from_row(cls, seat: int, row: Sequence[Any]) -> UserReading:
+        """Read what :meth:`to_row` returned."""
+        user, reader, version, is_done, reading = row
+        return cls(seat, user, reader, version, is_done, Reading.from_dict(reading))
+
 
 def find_reviewer_seat(readings: Mapping[int, UserReading], user: int | str) -> int | None:
     """Return the seat of a user's own reading, 1 or 2; None where there is none."""

@@ -259,7 +259,7 @@ def _format_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> bytes:
     if _check_suffix(path) == ".jsonl":
         return "".join(json.dumps(row) + "\n" for row in rows).encode()
     out = io.StringIO(newline="")
-    writer = csv.writer(out)
+    writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
         values = [str(row[name]) for name in COLUMNS]

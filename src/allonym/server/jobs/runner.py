@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import AllonymError
+from allonym.keys import derive_operator_key
 from allonym.server.database import get_unix_time
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
 from allonym.server.jobs.task import Folder, InUse, Task, make_ending, open_and_lock_file
@@ -66,7 +67,7 @@ class Runner:
 
     def get_job_folder(self, id: str) -> Folder:
         """Return the folder of a job."""
-        return Folder(self._folder / id)
+        return Folder(self._folder / id, derive_operator_key(self._vault.operator_key, "job endings", id)[:32])
 
     def start(self) -> None:
         """Start, in a thread."""

@@ -20,9 +20,10 @@ from typing import Any
 from allonym.errors import AllonymError, DataError
 from allonym.files import read_documents
 from allonym.files.output import LinesFile, write_file
+from allonym.keys import Cipher
 from allonym.vault import Vault
 
-_LOCK, _PROGRESS, _ENDED = "lock", "progress.json", "ended.json"
+_LOCK, _PROGRESS, _ENDED = "lock", "progress.json", "ended"
 
 
 class InUse(AllonymError):
@@ -32,6 +33,10 @@ class InUse(AllonymError):
 class Folder:
     """One job's folder, which may not exist yet.
 
+    Args:
+        path: of the folder.
+        key: 32 bytes that seal how the job ended, since that names files; None: nothing of it is read or written.
+
     Attributes:
         path: of the folder.
         arriving: the folder that an upload is written into.
@@ -40,7 +45,8 @@ class Folder:
         made: the folder of a swap's releases, a file each.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: bytes | None = None) -> None:
+        self._key = key
         self.path, self.arriving = path, path / "arriving"
         self.out, self.state, self.made = path / "out", path / "state", path / "made"
 
@@ -72,11 +78,20 @@ class Folder:
 
     def read_ending(self) -> dict[str, Any] | None:
         """Return what :meth:`write_ending` wrote; None while the work is not done."""
-        return _read_json_object(self.path / _ENDED)
+        with suppress(OSError, ValueError):
+            plain = self._make_cipher().unseal((self.path / _ENDED).read_bytes(), _ENDED.encode())
+            value = None if plain is None else json.loads(plain)
+            return value if isinstance(value, dict) else None
+        return None
 
     def write_ending(self, ending: Mapping[str, Any]) -> None:
-        """Store how the work ended; from here on it is not done again."""
-        write_private(self.path / _ENDED, json.dumps(ending, ensure_ascii=False))
+        """Store how the work ended, sealed; from here on it is not done again."""
+        data = json.dumps(ending).encode("ascii")
+        write_file(self.path / _ENDED, self._make_cipher().seal(data, _ENDED.encode()), private=True)
+
+    def _make_cipher(self) -> Cipher:
+        assert self._key is not None  # whoever runs jobs has the key
+        return Cipher(self._key)
 
     def remove_files_except(self, paths: Collection[str]) -> None:
         """Remove all files but those that are needed.
