@@ -111,5 +111,9 @@ def test_no_headline_of_risk_rests_on_one_intruder_alone():
 
 
 def test_the_workbench_shows_the_worst_first_and_names_it():
-    page = (SRC / "server/static/js/pages/corpus/releases.js").read_text(encoding="utf-8")
-    assert "Identified at worst: ${row.name} intruder" in page and page.index("panel.worst") < page.index("attacks.map")
+    pages = SRC / "server/static/js/pages"
+    view = (pages / "panel.js").read_text(encoding="utf-8")
+    assert "Identified at worst: ${worst.name} intruder" in view and "worst.knows" in view
+    releases, evaluation = ((pages / name).read_text("utf-8") for name in ("corpus/releases.js", "evaluation.js"))
+    assert releases.index("panelView(panel)") < releases.index("attacks.map")
+    assert evaluation.index("panelView(report") < evaluation.index("groups.map")

@@ -124,6 +124,7 @@ def evaluate(task: Task) -> Outcome:
         labels=options["labels"],
         subjects=options["subject"],
         groups=options["group"],
+        documents=options["document"],
         background=background,
         measures=options["measures"],
         review_above=options["review_above"],

@@ -88,6 +88,7 @@ class EvaluateOptions(Wire):
     labels: Field_ | None = Field(None, description="metadata that a classifier learns")
     subject: Field_ | None = Field(None, description="metadata that says whom a text is about")
     group: Field_ | None = None
+    document: Field_ | None = Field(None, description="metadata with the document of which a text is a part")
     review_above: float | None = Field(None, ge=0, le=1)
     measures: list[Name] | None = None
     seed: Count = 0

@@ -8,6 +8,7 @@ import { go } from "../router.js";
 import { interval, many, middle, number, share } from "./format.js";
 import { actions, ended, jobPage, kindPage, progressBar, resultPath, results, start, stateBadge, times, trouble } from "./job.js";
 import { loaded } from "./loading.js";
+import { panelView } from "./panel.js";
 import { fileList } from "./policychoice.js";
 
 const FILES = ".jsonl,.json,.csv,.tsv,.txt,.md,.docx,.pdf,.xlsx,.odt,.rtf,.html,.eml,.parquet";
@@ -79,11 +80,12 @@ const SIDES = { risk: "Residual risk", utility: "Remaining utility" };
 
 /** The headline figures of a report. */
 function headlines(report) {
-  const rows = (report.headlines ?? []).filter((row) => row.value && typeof row.value.value === "number");
+  const rows = (report.headlines ?? []).filter((row) => row.measure !== "linkage" && row.value && typeof row.value.value === "number");
   const groups = Object.entries(SIDES).map(([side, title]) => [title, rows.filter((row) => row.side === side)]).filter(([, list]) => list.length);
   const skipped = report.skipped ?? [];
   return h("div", { class: "stack wide" },
-    !groups.length && emptyState({ title: "No headline", body: "Nothing could be measured on these texts. The report explains why.", icon: "chart" }),
+    !groups.length && !report.measures?.linkage?.panel && emptyState({ title: "No headline", body: "Nothing could be measured on these texts. The report explains why.", icon: "chart" }),
+    panelView(report.measures?.linkage?.panel),
     groups.map(([title, list]) => h("div", { class: "stack" }, h("h2", {}, `${title}`), h("dl", { class: "figures" }, list.map(card)))),
     skipped.length > 0 && h("details", { class: "more" }, h("summary", {}, `${many(skipped.length, "measure")} not taken`),
       h("ul", { class: "plain" }, skipped.map((one_) => h("li", {}, h("strong", {}, one_.title), ": ", one_.reason)))));

@@ -4,6 +4,7 @@ import { get, post } from "../../api.js";
 import { button, busy, emptyState, fill, h, notice, describeError, segments, table, toast } from "../../ui.js";
 import { count, estimate, interval, middle, number, share } from "../format.js";
 import { facts, figure, loaded, paged } from "../loading.js";
+import { panelView } from "../panel.js";
 import { plane, swatch } from "../plane.js";
 import { called, releaseBadges } from "./stages.js";
 import { beforeAfter } from "./texts.js";
@@ -197,12 +198,8 @@ function draw(root, job, found, { chosen, files }) {
 function told(job) {
   const { panel, attacks = [], warnings = [] } = job.summary ?? {};
   const whole = (value) => share(value, 0);
-  const rows = (panel?.rows ?? []).filter((row) => row.identified?.value != null);
   return [
-    rows.length > 0 && h("dl", { class: "figures" }, [panel.worst, ...rows.filter((row) => row.name !== panel.worst.name)].map((row, place) => figure(
-      place ? `${row.name} intruder` : `Identified at worst: ${row.name} intruder`,
-      h("span", {}, h("span", { class: "muted" }, `${whole(middle(row.before))} → `), whole(middle(row.identified))),
-      `${row.knows}; by guessing ${whole(middle(row.chance))}`))),
+    panelView(panel),
     attacks.length > 0 && h("dl", { class: "figures" }, attacks.map((one) => figure(
       `Guessed from ${one.intruder}`, h("span", {}, h("span", { class: "muted" }, `${whole(middle(one.before))} → `), whole(middle(one.after))),
       `before and after; by guessing ${whole(middle(one.chance))}`))),
