@@ -186,6 +186,13 @@ def test_a_surface_has_one_label():
     assert labels == ["ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "PERSON", "PERSON", "CITY"]
 
 
+def test_a_name_of_several_words_is_no_trade_in_another_place():
+    text = "From West Position to West Position; a baker met Baker."
+    marks = [("West Position", "PERSON", 0.9), ("West Position", "OCCUPATION", 0.5)]
+    spans = place(text, *marks, ("baker", "OCCUPATION", 0.5), ("Baker", "PERSON", 0.9))
+    assert [s.label for s in give_one_label(text, spans, TAXONOMY)] == ["PERSON", "PERSON", "OCCUPATION", "PERSON"]
+
+
 @given(st.permutations(range(5)))
 def test_the_order_of_findings_does_not_matter(order):
     text = "Hi Bram, Legal met Lake and Lake; the lake was cold."

@@ -37,6 +37,12 @@ def test_xml_with_entities_of_its_own_is_refused(run):
         run("b.xml", b"<!DOCTYPE a [<!ELEMENT a ANY><!ENTITY e 'Jane'>]><a>&e;</a>")
 
 
+def test_what_stands_for_a_typed_value_of_yaml_is_a_string(run):
+    source = b"phone: !!int 4155550132\nn: !!int 3 # a@example.com\n"
+    expected = f'phone: !!str "[PHONE_NUMBER_1]"\nn: !!int 3 # {MAIL}\n'
+    assert run("a.yaml", source)[0].decode() == expected
+
+
 def test_values_of_one_element_are_looked_at_together(run):
     rows = "".join(
         f"<c><mail>{n}@example.com</mail><phone>212-555-014{i}</phone><sum>{i}999.99</sum></c>"

@@ -185,7 +185,11 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
     """Give all mentions of a name that rest on a chance the label that has the most chances in the whole document."""
     findings = list(findings)
     names = [
-        s for s in findings if s.label == "PERSON" or any(taxonomy.within(s.label, name) for name in NAME_LABELS[1:])
+        s
+        for s in findings
+        if s.label == "PERSON"
+        or any(taxonomy.within(s.label, name) for name in NAME_LABELS[1:])
+        or (s.label == "OCCUPATION" and " " in text[s.start : s.end])  # a word may be a name here and a trade there
     ]
     surfaces = {s: text[s.start : s.end].casefold() for s in names if _rests_on_chance(s) or s.label == "PERSON"}
     votes: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))

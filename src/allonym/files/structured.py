@@ -31,6 +31,7 @@ LEAST_VALUES = 3
 """Least number of values of one name that are looked at together."""
 
 _LITERALS = frozenset("true false yes no on off null none ~".split())
+_TYPES = frozenset(("!!", name) for name in ("int", "float", "timestamp", "bool", "null"))
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[ \t]))#([^\n]*)")
 _BLOCK = re.compile(r"[^\n]*\n")
 _SKIPPED = frozenset(
@@ -77,8 +78,12 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     keys: list[str] = [""]
     is_key = False
     spans: list[tuple[int, int]] = []
+    typed_from: int | None = None
     for token in tokens:
         kind = type(token).__name__
+        if kind == "TagToken":
+            typed_from = token.start_mark.index if token.value in _TYPES else None
+            continue
         if kind.endswith("StartToken") and kind not in ("StreamStartToken", "DocumentStartToken"):
             keys.append("")
         elif kind in ("BlockEndToken", "FlowSequenceEndToken", "FlowMappingEndToken"):
@@ -88,8 +93,12 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         elif kind == "ScalarToken":
             start, end = token.start_mark.index, token.end_mark.index
             spans.append((start, end))
+            tag_start, typed_from = typed_from, None
             if not is_key:
-                yield tuple(filter(None, keys)), _make_yaml_segment(source, start, end, token.value, token.style)
+                segment = _make_yaml_segment(source, start, end, token.value, token.style)
+                if tag_start is not None:  # what stands for a number is none
+                    segment = replace(segment, start=tag_start, encode=_write_typed_text)
+                yield tuple(filter(None, keys)), segment
                 continue
             keys[-1] = token.value
             if not is_plain_key(token.value):
@@ -99,6 +108,10 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         before = bisect_right(starts, match.start()) - 1
         if before < 0 or spans[before][1] <= match.start() or _is_in_block_head(source, spans[before], match.start()):
             yield (), Segment(*match.span(1), match[1])
+
+
+def _write_typed_text(text: str) -> str:
+    return f"!!str {json.dumps(text, ensure_ascii=False)}"
 
 
 def _is_in_block_head(source: str, span: tuple[int, int], position: int) -> bool:
