@@ -105,6 +105,13 @@ def test_the_headline_is_the_worst_of_the_panel_and_names_it(name):
     assert f"the {name} intruder, who {INTRUDERS[name]}" in line["note"]
 
 
+def test_where_nothing_was_measured_no_figure_is_shown():
+    panel = make_panel()
+    panel["worst"] = next(row for row in panel["rows"] if row["name"] == "naive")
+    assert describe_worst(Values(panel)) == "Who is identified was not measured: no background."
+    assert "Identified at worst" not in str(panel_section(panel))
+
+
 def test_no_headline_of_risk_rests_on_one_intruder_alone():
     linkage = [line for line in HEADLINES if line.measure == "linkage"]
     assert [line.value for line in linkage] == ["panel.worst.identified"]

@@ -93,6 +93,9 @@ def test_checks():
     assert words.after.value == 1 and words.told["altered"].value == 1  # topics are left
     assert {"granite", "dairy"} <= {term for term, _ in words.terms}
     assert words.table == (36, 0, 0, 0) and words.exact == 1
+    rows = {row.name: row for row in made.panel.rows}
+    assert made.panel.texts == rows["partners"].identified.n == 24 and rows["told"].identified.value == 1
+    assert "parts of two documents" in rows["document"].identified.method
     guessed = made.guessed(1)
     assert sorted(guessed) == [*range(6), *range(12, 18)]
     assert guessed[0]["words"] == (True, True)
@@ -125,7 +128,7 @@ def test_progress_and_repr():
     steps = []
     run = exchanged(corpus, [(k, 12 + k) for k in range(12)])
     made = check_runs(corpus, [run], ["words"], folds=3, progress=lambda *step: steps.append(step))
-    assert steps == [("check words", n, 3) for n in (1, 2, 3)]
+    assert steps == [("check words", n, 3) for n in (1, 2, 3)] + [("check panel", n, 4) for n in (1, 2, 3, 4)]
     assert "granite" not in repr(made) and "Slatewing" not in repr([made, run])
 
 
