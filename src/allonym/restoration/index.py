@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
@@ -30,6 +31,10 @@ class Reading(NamedTuple):
     key: str
     rule: str = ""
     ending: Ending | None = None
+
+
+_LISTED = re.compile(r"\A([^\W\d_][^\W\d_'’ -]*), ([^\W\d_][^\W\d_'’ .-]*)\Z")
+"""A name as in "Dorland, Chris"."""
 
 
 class Row:
@@ -62,7 +67,11 @@ class Row:
         return len(set(self.originals)) > 1 and self.find_single_original() is not None
 
     def find_single_original(self) -> str | None:
-        """Return the fullest original, or None if several entities have originals that cannot name one person."""
+        """Return the fullest original, or None if several entities have originals that cannot name one person.
+
+        Where a tag stands for several surfaces, a name that lists have the other way round is turned: a tag may stand
+        in any sentence, and only its plan knows better.
+        """
         distinct = dict.fromkeys(self.originals) if len(self.originals) > 1 else self.originals
         if len(distinct) == 1:
             return self.originals[0]
@@ -77,7 +86,7 @@ class Row:
         # Vaults of earlier versions know a person by an unfolded key ("łukasz"), and later ones by a folded one.
         if len({fold(key) for key in self.entities}) > 1 and len({normalize_surface(o) for o in distinct}) > 1:
             return fullest if self.kind == PERSON and _is_one_person(distinct, fullest) else None
-        return fullest
+        return _LISTED.sub(r"\2 \1", fullest) if self.kind == TAG and self.label == "PERSON" else fullest
 
 
 class Index:
