@@ -91,6 +91,17 @@ def test_what_is_refused_is_told_and_ends_with_one(run, study):
     assert result.code == 1 and "broken.docx: " in result.err and "ada.txt is in the project already" in result.err
 
 
+def test_people_are_joined_and_parted(run, study):
+    Path("people.txt").write_text("Ms Jane Whitcombe met Dr Tom Quillon.\n")
+    assert run("project", "add", study[0], "people.txt", *study[1:]).code == 0
+    assert run("project", "correct", *study, "Jane Whitcombe", "--always", "PERSON").code == 0
+    assert run("project", "correct", *study, "Tom Quillon", "--always", "PERSON").code == 0
+    result = run("project", "join", study[0], "Jane Whitcombe", "Tom Quillon", *study[1:])
+    assert result.code == 0 and "anonymised again: files" in result.err
+    assert run("project", "part", study[0], "Jane Whitcombe", "Tom Quillon", *study[1:]).code == 0
+    assert run("project", "part", study[0], "Jane Whitcombe", "Nobody", *study[1:]).code == 1
+
+
 def test_corrections_are_taken_back(run, study):
     assert run("project", "correct", *study, "ada@larkspur.example", "--never").code == 0
     assert "ada@larkspur.example" not in run("project", "findings", *study).out

@@ -12,7 +12,7 @@ import click
 from allonym.cli import terminal
 from allonym.cli.options import JSON, OVERWRITE, QUIET, WORKERS, SecretChoice, declare_policy
 from allonym.cli.signatures import take_options
-from allonym.cli.vault import NEW_SECRET_FILE, make_or_read_secret, print_new_secret_note
+from allonym.cli.vault import ACTOR, NEW_SECRET_FILE, make_or_read_secret, print_new_secret_note
 from allonym.errors import UsageError
 from allonym.serial import to_plain
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
@@ -63,6 +63,7 @@ def project() -> None:
       allonym project status study --secret-file study.key
       allonym project findings study --label PERSON --secret-file study.key
       allonym project correct study "Larkspur" --never --secret-file study.key
+      allonym project join study 3 7 --secret-file study.key
       allonym project review study --export ann.csv --reviewer ann --secret-file study.key
       allonym project review study --import ann.csv --reviewer ann --secret-file study.key
       allonym project release study --secret-file study.key
@@ -194,6 +195,8 @@ def findings(
 ) -> None:
     """List what is replaced, by person or other referent, and by surface with counts. It shows originals.
 
+    The number of a person is that of the people register: join and part take it.
+
     \b
     Examples:
       allonym project findings study --label PERSON --secret-file study.key
@@ -208,13 +211,24 @@ def findings(
     rows: list[tuple[object, ...]] = []
     for entity in entities:
         for number, surface in enumerate(entity.surfaces):
-            head = (entity.label, entity.name, entity.mentions) if number == 0 else ("", "", "")
+            person = "" if entity.number is None else entity.number
+            head = (person, entity.label, entity.name, entity.mentions) if number == 0 else ("", "", "", "")
             where = (", ".join(entity.documents) if number == 0 else "",) if documents else ()
             rows.append(
                 (*head, surface.text, ", ".join(surface.replacements), surface.mentions, surface.documents, *where)
             )
-    columns = ["label", "name", "mentions", "surface", "becomes", "mentions", "documents", *(["in"] * documents)]
-    terminal.print_table(columns, rows, right=(2, 5, 6))
+    columns = [
+        "person",
+        "label",
+        "name",
+        "mentions",
+        "surface",
+        "becomes",
+        "mentions",
+        "documents",
+        *(["in"] * documents),
+    ]
+    terminal.print_table(columns, rows, right=(0, 3, 6, 7))
 
 
 @project.command(short_help="Always or never find a text, everywhere or in one document.")
@@ -247,6 +261,50 @@ def correct(
             changed = opened.forget(text, document=document)
         else:
             changed = opened.correct(text, label=always, never=never, document=document)
+    print_counts("anonymised again:", files=changed)
+
+
+@project.command(short_help="Make two people one, in all documents.")
+@take_options
+def join(
+    folder: Path = FOLDER,
+    first: str = declare_setting(REQUIRED, "person who stays", option="<PERSON>"),
+    second: str = declare_setting(REQUIRED, "person who is the same", option="<SAME>"),
+    *,
+    vault: ProjectVault,
+    actor: str = ACTOR,
+) -> None:
+    """Make two people of the project one, with all names of both and the replacement of the first.
+
+    A person is a number that `findings` shows, or a name.
+
+    \b
+    Example:
+      allonym project join study 3 7 --secret-file study.key
+    """
+    with vault.open_project(folder) as opened:
+        changed = opened.join_people(first, second, actor=actor)
+    print_counts("anonymised again:", files=changed)
+
+
+@project.command(short_help="Give a name of a person to somebody else, in all documents.")
+@take_options
+def part(
+    folder: Path = FOLDER,
+    person: str = declare_setting(REQUIRED, "person who has the name", option="<PERSON>"),
+    name: str = declare_setting(REQUIRED, "name that is somebody else's", option="<NAME>"),
+    *,
+    vault: ProjectVault,
+    actor: str = ACTOR,
+) -> None:
+    """Take a name from a person of the project and make it the name of a new one.
+
+    \b
+    Example:
+      allonym project part study 3 "Margaret" --secret-file study.key
+    """
+    with vault.open_project(folder) as opened:
+        changed = opened.part_name(person, name, actor=actor)
     print_counts("anonymised again:", files=changed)
 
 

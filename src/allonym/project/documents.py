@@ -224,14 +224,14 @@ def parse_file_number(id: str) -> int:
     return int(number) if number.isdecimal() and len(number) < 10 else 0
 
 
-def make_settled_stamp(readings: Mapping[str, Mapping[int, UserReading]]) -> str:
-    """Return a digest of the readings of the documents that both reviewers are done with."""
+def make_settled_stamp(readings: Mapping[str, Mapping[int, UserReading]], people: str) -> str:
+    """Return a digest of the readings of the documents that both reviewers are done with, and that of the register."""
     readings_of_both = [
         [id, [seats[n].reading.to_dict() for n in sorted(seats) if seats[n].done]]
         for id, seats in sorted(readings.items())
         if are_both_reviewers_done(seats)
     ]
-    return digest_plain_values(readings_of_both)
+    return digest_plain_values(readings_of_both, people)
 
 
 def digest_plain_values(*values: object) -> str:

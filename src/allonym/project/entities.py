@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from allonym.policy import Policy
-from allonym.project.documents import ProjectDocument
-from allonym.text.names import normalize_surface
+from allonym.project.documents import ProjectDocument, digest_plain_values
+from allonym.text.names import list_name_spellings, normalize_surface, parse_person_name
+from allonym.vault import RegisteredPerson, Vault
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,10 @@ class FoundEntity:
 
     Attributes:
         label: of the family, such as ``PERSON``.
-        name: its longest surface.
+        name: of the register, else its longest surface.
         surfaces: the most frequent first.
         documents: ids of those that it stands in.
+        number: of the person in the register; None: it is no person, or not in there.
     """
 
     label: str
@@ -37,24 +39,36 @@ class FoundEntity:
     surfaces: tuple[Surface, ...]
     mentions: int
     documents: tuple[str, ...]
+    number: int | None = None
 
 
-def group_entities(documents: Iterable[ProjectDocument], policy: Policy, label: str = "") -> list[FoundEntity]:
+def digest_people(vault: Vault, scope: str) -> str:
+    """Return a digest of who has which names in a scope's register."""
+    with vault.read_register(scope) as register:
+        return digest_plain_values([[person.keys, person.names] for person in register.read_people()])
+
+
+def group_entities(
+    documents: Iterable[ProjectDocument], policy: Policy, label: str = "", people: Sequence[RegisteredPerson] = ()
+) -> list[FoundEntity]:
     """Return what is replaced in documents, the most frequent first.
 
-    Within a document the mentions of one entity belong together; entities of two documents do if their longest
-    surfaces are the same, but for case and diacritics.
+    Within a document the mentions of one entity belong together; entities of two documents do if the register knows
+    them as one person, or else if their longest surfaces are the same, but for case and diacritics.
 
     Args:
         documents: with their edits.
         policy: knows the labels.
         label: only referents of this label's family; empty: all.
+        people: of the register.
     """
+    owners = {words: person for person in people for name in person.names for words in list_name_spellings(name)}
     family = policy.taxonomy.get_family
     chosen_family = family(policy.taxonomy.get(label).name) if label else ""
     mentions: defaultdict[tuple[str, str], Counter[tuple[str, str]]] = defaultdict(Counter)  # of (surface, replacement)
     places: defaultdict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     names: dict[tuple[str, str], str] = {}
+    numbers: dict[tuple[str, str], int] = {}
     for item in documents:
         groups: defaultdict[tuple[int, int], list[tuple[str, str, str]]] = defaultdict(list)
         for position, edit in enumerate(item.edits):
@@ -64,19 +78,23 @@ def group_entities(documents: Iterable[ProjectDocument], policy: Policy, label: 
                 groups[number].append((surface, edit.replacement, family(edit.label)))
         for rows in groups.values():
             longest = max((surface for surface, _, _ in rows), key=lambda surface: (len(surface), surface))
-            key = (rows[0][2], normalize_surface(longest))
-            names.setdefault(key, longest)
+            key, name = (rows[0][2], normalize_surface(longest)), longest
+            person = owners.get(parse_person_name(longest)[0]) if key[0] == "PERSON" else None
+            if person is not None:
+                key, name = ("PERSON", person.key), person.names[0]
+                numbers[key] = person.number
+            names.setdefault(key, name)
             for surface, replacement, _ in rows:
                 mentions[key][surface, replacement] += 1
                 places[key].setdefault(surface, set()).add(item.id)
     return sorted(
-        (_describe_entity(key[0], names[key], mentions[key], places[key]) for key in names),
+        (_describe_entity(key[0], names[key], numbers.get(key), mentions[key], places[key]) for key in names),
         key=lambda entity: (-entity.mentions, entity.label, entity.name),
     )
 
 
 def _describe_entity(
-    label: str, name: str, mentions: Counter[tuple[str, str]], places: dict[str, set[str]]
+    label: str, name: str, number: int | None, mentions: Counter[tuple[str, str]], places: dict[str, set[str]]
 ) -> FoundEntity:
     surfaces = [
         Surface(
@@ -89,4 +107,4 @@ def _describe_entity(
     ]
     surfaces.sort(key=lambda surface: (-surface.mentions, surface.text))
     documents = tuple(sorted(set().union(*places.values())))
-    return FoundEntity(label, name, tuple(surfaces), mentions.total(), documents)
+    return FoundEntity(label, name, tuple(surfaces), mentions.total(), documents, number)

@@ -8,27 +8,18 @@ others may have.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
-from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from allonym import __version__
 from allonym.batch import describe_failure
-from allonym.document import Span
 from allonym.errors import AllonymError, DataError, MissingExtra, RequestError, UsageError, check_names
 from allonym.files.items import Item, list_sources
 from allonym.files.output import write_file
-from allonym.files.record import DocumentKey, Draft, Failure, Job
-from allonym.files.tasks import parse_all_chunks
-from allonym.keys import derive_operator_key
-from allonym.policy import Policy
 from allonym.project.agreement import ReviewResult, count_unseen_words, measure_reviews
 from allonym.project.documents import (
     ProjectDocument,
-    collect_settled_findings,
     collect_settled_readings,
     decide_state_of,
     detect_in_file,
@@ -37,10 +28,11 @@ from allonym.project.documents import (
     parse_file_number,
     replace_in_file,
 )
-from allonym.project.entities import FoundEntity, group_entities
+from allonym.project.entities import FoundEntity, digest_people, group_entities
+from allonym.project.folder import ProjectFolder
 from allonym.project.policies import Tables, list_wanted_tagger_labels, load_policy_tables, read_policy_tables
 from allonym.project.readings import Reading
-from allonym.project.records import CARD, SCHEMA, Added, SourceFile, Status, read_card
+from allonym.project.records import CARD, SCHEMA, Added, SourceFile, Status
 from allonym.project.risks import Risk, assess_risk
 from allonym.project.seats import (
     STATES,
@@ -53,13 +45,14 @@ from allonym.project.seats import (
     find_reviewer_seat,
 )
 from allonym.project.store import SealedFolder
-from allonym.project.terms import ANY, DICTIONARY, EXCLUSION, Term, add_terms_to_policy, check_and_normalise_term
+from allonym.project.terms import ANY, DICTIONARY, EXCLUSION, Term, check_and_normalise_term
 from allonym.vault import Vault
 
 Advance = Callable[[int, int], None]
+_MOST_PASSES = 3
 
 
-class Project:
+class Project(ProjectFolder):
     """An open project. Each change is made under a lock, so that several processes may use it.
 
     Args:
@@ -70,17 +63,6 @@ class Project:
         scope: of the project in the vault.
         base_policy: without the terms of the project.
     """
-
-    def __init__(self, folder: str | Path, vault: Vault) -> None:
-        self.folder, self.vault = Path(folder), vault
-        card = read_card(self.folder)
-        self.scope = str(card["scope"])
-        self._state = SealedFolder(self.folder / "state", vault.operator_key, self.scope)
-        if not (self._state.folder / "index").exists():
-            raise DataError(f"{self.folder} is no complete project: state/index is missing")
-        self._read_index()
-
-    # Making and reading
 
     @classmethod
     def create(
@@ -109,42 +91,6 @@ class Project:
         card = {"schema": SCHEMA, "made_by": __version__, "scope": scope}
         write_file(folder / CARD, (json.dumps(card, indent=2) + "\n").encode())
         return cls(folder, vault)
-
-    @property
-    def policy(self) -> Policy:
-        """The policy with the terms of all documents."""
-        return add_terms_to_policy(self.base_policy, self.terms)
-
-    @property
-    def files(self) -> tuple[SourceFile, ...]:
-        """The files, in the order in which they were added."""
-        return tuple(SourceFile(**row) for row in self._index["files"])
-
-    @property
-    def terms(self) -> tuple[Term, ...]:
-        """The corrections by surface, in the order in which they were made."""
-        return tuple(Term(**row) for row in self._index["terms"])
-
-    @property
-    def releases(self) -> tuple[dict[str, Any], ...]:
-        """The releases that were written: digest and counts of each."""
-        return tuple(self._index["releases"])
-
-    def derive_key(self, purpose: str) -> bytes:
-        """Return 32 bytes for one purpose, the same as long as the vault lives."""
-        return derive_operator_key(self.vault.operator_key, purpose, self.scope)[:32]
-
-    def _read_index(self) -> None:
-        self._index: dict[str, Any] = self._state.read_json("index")
-        self.base_policy = load_policy_tables(self._index["policy"], str(self.folder))
-
-    @contextmanager
-    def _change(self) -> Iterator[None]:
-        """Change the project alone; the index is read anew before, and written afterwards."""
-        with self._state.lock():
-            self._read_index()
-            yield
-            self._state.write_json("index", self._index)
 
     # Files
 
@@ -176,7 +122,7 @@ class Project:
                     refused.append((item.name, item.refused))
                     continue
                 data = item.source.read_bytes()
-                digest = blake2b(data, key=self.derive_key("project digests"), digest_size=16).hexdigest()
+                digest = self._digest_source(data)
                 if digest in by_digest:
                     duplicates.append(item.name)
                     continue
@@ -212,40 +158,10 @@ class Project:
             for name in ("source", "documents", "readings"):
                 self._state.remove(f"{name}-{number:04}")
 
-    def read_source(self, number: int) -> bytes:
-        """Return the bytes of a file as it was added."""
-        return self._state.read_bytes(f"source-{number:04}")
-
-    def _get_file(self, number: int) -> SourceFile:
-        file = next((file for file in self.files if file.number == number), None)
-        if file is None:
-            raise RequestError(f"there is no file {number} in the project", 404, "NotFound")
-        return file
-
-    def _read_file_documents(self, item: Item, number: int) -> list[ProjectDocument]:
-        documents: list[ProjectDocument] = []
-        count = 0
-        for _, lines, parsed, _ in parse_all_chunks([item], Job(self.base_policy), is_folder=False):
-            for piece in parsed.pieces if parsed else ():
-                if isinstance(piece, Failure):
-                    raise DataError(item.describe_failure(lines, piece))
-                if isinstance(piece, Draft):
-                    count += piece.counted
-                    id = f"{number:04}-{count if piece.counted else 0:05}"
-                    documents.append(ProjectDocument(id, piece.document, piece.counted))
-        return documents
-
     # Documents
 
-    def read_documents(self, number: int) -> list[ProjectDocument]:
-        """Return the documents of a file, in its order, header rows included."""
-        return [ProjectDocument.from_dict(row) for row in self._state.read_json(f"documents-{number:04}", [])]
-
-    def _write_documents(self, number: int, documents: Iterable[ProjectDocument]) -> None:
-        self._state.write_json(f"documents-{number:04}", [item.to_dict() for item in documents])
-
     def update(self, *, advance: Advance | None = None) -> int:
-        """Anonymise again what corrections, settled reviews or a new version have changed.
+        """Anonymise again what corrections, settled reviews, the register of people or a new version have changed.
 
         Args:
             advance: called with the number of files done, and of all.
@@ -253,21 +169,25 @@ class Project:
         Returns:
             How many files were changed.
         """
-        changed = 0
+        changed: set[int] = set()
         with self._change():
             rows = self._index["files"]
-            for position, row in enumerate(rows):
-                file = SourceFile(**row)
-                readings = self._read_readings(file.number)
-                stamp, settled = self._make_stamp(file), make_settled_stamp(readings)
-                if (stamp, settled) != (file.stamp, file.settled):
-                    documents = self._treat(file, readings, is_detected=stamp == file.stamp)
-                    file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
-                    rows[position] = asdict(file)
-                    changed += 1
-                if advance:
-                    advance(position + 1, len(rows))
-        return changed
+            for _ in range(_MOST_PASSES):  # a later file may tell more about a person of an earlier one
+                people = digest_people(self.vault, self.scope)
+                for position, row in enumerate(rows):
+                    file = SourceFile(**row)
+                    readings = self._read_readings(file.number)
+                    stamp, settled = self._make_stamp(file), make_settled_stamp(readings, people)
+                    if (stamp, settled) != (file.stamp, file.settled):
+                        documents = self._treat(file, readings, is_detected=stamp == file.stamp)
+                        file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
+                        rows[position] = asdict(file)
+                        changed.add(file.number)
+                    if advance:
+                        advance(position + 1, len(rows))
+                if digest_people(self.vault, self.scope) == people:
+                    break
+        return len(changed)
 
     def _make_stamp(self, file: SourceFile) -> str:
         """Return a digest of what the findings in a file depend on."""
@@ -375,9 +295,10 @@ class Project:
         Args:
             label: only those of this label's family, such as ``PERSON``; empty: all.
         """
-        return group_entities(
-            (item for file in self.files for item in self.read_documents(file.number)), self.base_policy, label
-        )
+        with self.vault.read_register(self.scope) as register:
+            people = register.read_people()
+        documents = (item for file in self.files for item in self.read_documents(file.number))
+        return group_entities(documents, self.base_policy, label, people)
 
     def correct(
         self, surface: str, *, label: str | None = None, never: bool = False, document: str | None = None
@@ -410,6 +331,37 @@ class Project:
             self._index["terms"] = [*others, asdict(term)]
         return self.update()
 
+    def join_people(self, first: str | int, second: str | int, *, actor: str = "") -> int:
+        """Make two people of the register one, and anonymise again; return how many files were changed.
+
+        Args:
+            first, second: number or name of each; the first one's replacement stays.
+            actor: who does it, for the audit log of the vault.
+
+        Raises:
+            UsageError: both are the same person. VaultError: a name or number fits nobody, or a name several people.
+        """
+        from allonym.vault.people import join_people
+
+        join_people(self.vault, self.scope, first, second, actor=actor)
+        return self.update()
+
+    def part_name(self, person: str | int, name: str, *, actor: str = "") -> int:
+        """Make a name of a person that of somebody else, and anonymise again; return how many files were changed.
+
+        Args:
+            person: number or name of the person.
+            name: that is not this person's.
+            actor: who does it, for the audit log of the vault.
+
+        Raises:
+            VaultError: nobody fits, or the person has no such name, or no other.
+        """
+        from allonym.vault.people import part_name
+
+        part_name(self.vault, self.scope, person, name, actor=actor)
+        return self.update()
+
     def forget(self, surface: str, *, document: str | None = None) -> int:
         """Take a correction back, and anonymise again; return how many files were changed.
 
@@ -425,16 +377,6 @@ class Project:
         return self.update()
 
     # Reviews
-
-    def _read_readings(self, number: int) -> dict[str, dict[int, UserReading]]:
-        rows = self._state.read_json(f"readings-{number:04}", {})
-        return {
-            id: {int(n): UserReading.from_row(int(n), row) for n, row in seats.items()} for id, seats in rows.items()
-        }
-
-    def _write_readings(self, number: int, readings: Mapping[str, Mapping[int, UserReading]]) -> None:
-        rows = {id: {str(n): seat.to_row() for n, seat in seats.items()} for id, seats in readings.items()}
-        self._state.write_json(f"readings-{number:04}", rows)
 
     def save_reading(
         self,
@@ -551,29 +493,28 @@ class Project:
             steps=tuple(steps),
         )
 
-    def collect_settled_findings(self) -> dict[DocumentKey, tuple[Span, ...]]:
-        """Return the spans to replace in all documents, for :func:`allonym.files.anonymize_path`."""
-        documents = {file.number: self.read_documents(file.number) for file in self.files}
-        settled: dict[str, Reading] = {}
-        for number, items in documents.items():
-            settled |= collect_settled_readings(items, self._read_readings(number))
-        return collect_settled_findings((item for items in documents.values() for item in items), settled)
+    def rewrite_source(self, number: int, name: str, data: bytes) -> int:
+        """Put other bytes in place of a file, with its name; return how many of its documents are others now.
 
-    def record_release(self, row: Mapping[str, Any]) -> None:
-        """Note a release that was written."""
-        with self._change():
-            self._index["releases"].append(dict(row))
+        The readings of these are dropped, since their offsets are those of the text before. :meth:`update` anonymises
+        them.
 
-    @contextmanager
-    def open_sources(self) -> Iterator[Path]:
-        """Yield a folder with the files in clear, under their numbers; it is removed afterwards.
-
-        Other processes wait meanwhile.
+        Raises:
+            DataError: the bytes cannot be read in the format of the file.
         """
-        with self._state.lock(), self._state.open_work_folder() as work:
-            self._read_index()
-            folder = work / "sources"
-            folder.mkdir()
-            for file in self.files:
-                (folder / f"{file.number:04}{file.suffix}").write_bytes(self.read_source(file.number))
-            yield folder
+        with self._change(), self._state.open_work_folder() as work:
+            file = self._get_file(number)
+            path = work / f"source{file.suffix}"
+            path.write_bytes(data)
+            before = {item.id: item.document.text for item in self.read_documents(number)}
+            documents = self._read_file_documents(list_sources(path, file.format)[0][0], number)
+            changed = {item.id for item in documents if before.get(item.id) != item.document.text}
+            readings = {id: seats for id, seats in self._read_readings(number).items() if id in before.keys() - changed}
+            self._state.write_bytes(f"source-{number:04}", data)
+            self._write_documents(number, documents)
+            self._write_readings(number, readings)
+            digest = self._digest_source(data)
+            others = [row for row in self._index["files"] if row["number"] != number]
+            new = replace(file, name=name, size=len(data), digest=digest, stamp="", settled="")
+            self._index["files"] = sorted([*others, asdict(new)], key=lambda row: int(row["number"]))
+        return len(changed)
