@@ -19,8 +19,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from allonym.evaluate.hardening import rank_subjects, train_text_judges
-from allonym.intruder.linkage import Linkage
+from allonym.intruder.panel import measure_panel
 from allonym.pipeline import anonymize
 
 KEY = b"a key for the benchmark, no secret"
@@ -55,10 +54,10 @@ def main() -> None:
     figures: dict[str, float] = {}
     for name, how in VERSIONS.items():
         made = [anonymize(text, **how).text for text in texts]
-        judges = train_text_judges(made, subjects, groups, Linkage(tags=True), folds=given.folds)
-        ranks = [rank for rank in rank_subjects(made, judges) if rank]
-        figures[name] = round(sum(rank == 1 for rank in ranks) / len(ranks), 4)
-        print(f"{name:24} {figures[name]:.1%} named first, of {len(ranks)}", flush=True)
+        panel = measure_panel(texts, made, subjects, groups=groups, folds=given.folds)
+        adaptive = next(row.identified for row in panel.rows if row.name == "adaptive")
+        figures[name] = round(adaptive.value, 4)
+        print(f"{name:24} {adaptive.value:.1%} named first, of {adaptive.n}", flush=True)
     print(json.dumps(figures))
 
 

@@ -1,4 +1,4 @@
-"""Hardening: the intruder loses the subject, the plan undoes, floors hold, and the command writes it all."""
+"""Hardening: intruders lose the subject, the plan undoes, limits hold, and the command writes it all and resumes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from click.testing import CliRunner
 
 from allonym.cli import app
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.hardening import harden, rank_subjects, train_text_judges
-from allonym.intruder.linkage import Linkage
+from allonym.evaluate import hardening
+from allonym.evaluate.hardening import harden
 from allonym.plan import Edit, Plan, apply, apply_edits, digest, invert_plan
 from allonym.report import render
 from allonym.report.evaluate.risk import hardening_section
@@ -56,12 +56,12 @@ def made():
     return harden(original, anonymised, subjects, plans=plans)
 
 
-def test_the_attacker_loses_nearly_all_and_the_judge_most(made):
+def test_every_intruder_loses_most_subjects(made):
     before, after = made.levels[0], made.chosen
-    assert before.attacker.value > 0.9 and before.judge.value > 0.9
-    assert after.attacker.value < 0.1
-    assert after.judge.value < before.judge.value / 2
-    assert made.still_found == round(after.attacker.value * len(made.texts))
+    assert min(before.naive.value, before.blind.value, before.adaptive.value) > 0.9
+    assert after.worst.value < before.worst.value / 2
+    assert made.panel.worst.identified.value < made.panel.worst.before.value
+    assert made.still_found == sum(text.rank == 1 for text in made.texts)
 
 
 def test_soft_identifiers_are_within_reach(made):
@@ -70,12 +70,13 @@ def test_soft_identifiers_are_within_reach(made):
 
 
 def test_counts_hold_together(made):
-    for level in (*made.levels, made.chosen):
-        assert level.removed.value <= level.weighted.value <= 1
-    shares = [level.weighted.value for level in made.levels[1:]]
-    assert shares == sorted(shares)
-    assert all(t.generalised + t.suppressed > 0 for t in made.texts)
+    shares = [level.gone.value for level in made.levels]
+    assert shares == sorted(shares) and shares[0] < shares[-1] <= 0.6 + 1e-9
+    assert made.chosen.gone.value == pytest.approx(sum(t.gone for t in made.texts) / len(made.texts))
+    assert made.generalised + made.suppressed > 0
     assert made.chosen.similarity.value < 1
+    for level in made.levels:
+        assert level.worst.value == max(level.naive.value, level.blind.value, level.adaptive.value)
 
 
 def test_plans_lead_from_the_original_and_back(made):
@@ -90,22 +91,61 @@ def test_plans_lead_from_the_original_and_back(made):
 
 
 @pytest.mark.slow
-def test_floors_hold(made):
+def test_limits_hold(made):
     original, anonymised, subjects, _ = corpus()
-    kept = harden(original, anonymised, subjects, most_removed=0.12)
-    assert all(t.weighted <= 0.12 for t in kept.texts)
-    assert kept.still_found > made.still_found
+    kept = harden(original, anonymised, subjects, most_removed=0.2)
+    assert kept.chosen.gone.value < made.chosen.gone.value and kept.chosen.gone.value < 0.25
+    assert kept.chosen.worst.value > made.chosen.worst.value
     near = harden(original, anonymised, subjects, least_similar=1.0)
     assert [t.text for t in near.texts] == anonymised
 
 
 @pytest.mark.slow
+def test_the_frontier_goes_on_beyond_the_choice(made):
+    original, anonymised, subjects, _ = corpus()
+    wide = harden(original, anonymised, subjects, frontier=True)
+    assert [t.text for t in wide.texts] == [t.text for t in made.texts]
+    assert len(wide.levels) > len(made.levels) and wide.levels[-1].gone.value > 0.6
+
+
+@pytest.mark.slow
 def test_a_higher_rank_asks_for_more(made):
     original, anonymised, subjects, _ = corpus()
-    second = harden(original, anonymised, subjects, rank=2, groups=["all"] * len(original))
-    assert second.chosen.weighted.value > made.chosen.weighted.value
-    assert sum(t.rank > 2 for t in second.texts) > sum(t.rank > 2 for t in made.texts)
+    second = harden(original, anonymised, subjects, rank=2, groups=["all"] * len(original), most_removed=1)
+    assert second.chosen.gone.value >= made.chosen.gone.value
     assert second.groups["all"][-1].to_dict() == second.chosen.to_dict()
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path, made, monkeypatch):
+    original, anonymised, subjects, plans = corpus()
+
+    def stop(number, total):
+        if number == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        harden(original, anonymised, subjects, plans=plans, state=tmp_path, advance=stop)
+    kept = sorted(tmp_path.glob("*.json"))
+    assert len(kept) == 3 and "ginger" not in kept[0].read_text()
+    measured = []
+    rounds, measure = hardening._Rounds, hardening._Rounds._measure_texts
+    monkeypatch.setattr(rounds, "_measure_texts", lambda self: measured.append(1) or measure(self))
+    again = harden(original, anonymised, subjects, plans=plans, state=tmp_path)
+    assert [t.plan for t in again.texts] == [t.plan for t in made.texts]
+    assert again.to_dict() == made.to_dict()
+    assert len(measured) == len(made.levels) - 3
+
+
+def test_what_people_use_goes_though_no_intruder_does():
+    """Rare words and superlatives stand in one text only, so linkage learns nothing from them."""
+    texts = [
+        f"{name} likes the {a} and the {b} very much. The street is quiet."
+        for name, (a, b) in {"Ada": ("garden", "river"), "Ben": ("market", "castle")}.items()
+        for _ in range(4)
+    ]
+    texts[0] += " A doctor saw heterochromia iridis there. It was the tallest and only house."
+    hard = harden(texts, texts, ["Ada"] * 4 + ["Ben"] * 4, most_removed=0.9).texts[0].text
+    assert all(word not in hard for word in ("heterochromia", "iridis", "tallest", "only"))
 
 
 def test_another_call_gives_the_same():
@@ -131,24 +171,14 @@ def test_empty_texts_and_subjects_known_from_one_text_only():
     original, anonymised, subjects, _ = corpus(3)
     found = harden([*original, "", "Eve Long plays chess."], [*anonymised, "", "[PERSON_1] plays chess."],
                    [*subjects, "Ada Quill", "Eve Long"])  # fmt: skip
-    assert math.isnan(found.texts[-2].weighted) and found.texts[-2].text == ""
+    assert math.isnan(found.texts[-2].gone) and found.texts[-2].text == ""
     assert found.texts[-1].rank == 0
     assert found.texts[-1].text == "[PERSON_1] plays chess."
 
 
-def test_judges_never_learnt_from_what_they_judge():
-    texts = ["alpha beta", "gamma delta", "epsilon zeta", "eta theta"] * 1
-    judges = train_text_judges(texts, ["a", "a", "b", "b"], [""] * 4, Linkage("words"), folds=4)
-    assert rank_subjects(texts, judges) == [2, 2, 2, 2]  # nothing shared: ties count against the intruder
-
-
-def test_one_who_learns_from_hardened_texts_is_told(made):
-    before, after = made.released
-    assert before.n == after.n == len(made.texts) and 0 <= after.value <= 1
-    assert made.to_dict()["released"]["after"]["value"] == after.value
-    section = hardening_section(made.to_dict())
-    out = render(Page("t", (section,)), "markdown")
-    assert "know original texts only" in out and "Judge a release by that number" in out
+def test_the_report_begins_with_the_worst_of_the_panel(made):
+    out = render(Page("t", (hardening_section(made.to_dict()),)), "markdown")
+    assert out.index(f"by the {made.panel.worst.name} intruder") < out.index("Content gone")
 
 
 def test_who_knows_one_subject_only_has_nothing_to_guess():
@@ -156,19 +186,7 @@ def test_who_knows_one_subject_only_has_nothing_to_guess():
     ada = [f"Ada has ginger hair and plays the guitar number {i}." for i in range(14)]
     texts, subjects = [*ada, "Ben repairs old cars in a garage."], ["Ada"] * 14 + ["Ben"]
     made = harden(texts, texts, subjects)
-    assert made.texts[-1].rank == 0
-    alone = [t for t, s in zip(made.texts[:-1], subjects, strict=False) if t.rank == 0]
-    assert alone and all(t.text == text for t, text in zip(made.texts, texts, strict=True) if t.rank == 0)
-    judges = train_text_judges(texts, subjects, [""] * 15, Linkage("words"))
-    assert rank_subjects(texts, judges).count(0) >= 2
-
-
-def test_nobody_is_judged_by_who_has_a_copy():
-    original, _, subjects, _ = corpus()
-    copies = [*original, *(t.upper().replace(" ", "  ") for t in original)]
-    judges = train_text_judges(copies, subjects * 2, [""] * len(copies), Linkage("words"))
-    half = len(original)
-    assert all(judges[i].judge is judges[i + half].judge for i in range(half))
+    assert made.texts[-1].rank == 0 and made.texts[-1].text == texts[-1]
 
 
 def test_the_report_shows_numbers_and_no_text(made):
@@ -195,7 +213,7 @@ def test_the_command(tmp_path):
             "--json", str(numbers), "--report", str(page)]  # fmt: skip
     result = CliRunner().invoke(app, call)
     assert result.exit_code == 0, result.output
-    assert "Judge finds the subject" in result.output
+    assert result.output.index("Identified at worst") < result.output.index("Content gone")
     hardened = [json.loads(line) for line in out.read_text().splitlines()]
     plans = [Plan.from_dict(json.loads(line)) for line in plan.read_text().splitlines()]
     assert [h["subject"] for h in hardened] == subjects

@@ -1,4 +1,4 @@
-"""``allonym harden``: generalise anonymised texts until an intruder no longer identifies their subjects."""
+"""``allonym harden``: generalise anonymised texts until intruders do no better than guessing whom they are about."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from allonym.cli.evaluate.options import GROUP, SUBJECT, Output, Source
-from allonym.cli.options import ORIGINALS, SEED, declare_output, declare_plans
-from allonym.cli.outputs import check_outputs
+from allonym.cli.options import ORIGINALS, RESUME, SEED, declare_output, declare_plans
+from allonym.cli.outputs import check_outputs, open_stages_folder
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line
 from allonym.errors import DataError
@@ -26,19 +26,13 @@ class Goal(SettingGroup):
     """When a text is hardened enough."""
 
     rank: int = declare_setting(1, "harden until the subject ranks worse than K", low=1, option="K")
-    lead: float = declare_setting(
-        0.0, "stop at this lead of the subject's score over its best rival; below 0: a margin", option="X"
-    )
-    most_removed: float | None = declare_setting(
-        None,
-        "largest share of a text's words to remove; generalised words count half",
-        low=0,
-        high=1,
-        option="SHARE",
+    most_removed: float = declare_setting(
+        0.6, "most of a group's content words to remove or generalise, as a share", low=0, high=1, option="SHARE"
     )
     least_similar: float | None = declare_setting(
         None, "least similarity of a text to its original", low=-1, high=1, option="COSINE"
     )
+    frontier: bool = declare_setting(False, "measure stricter levels, too, for the table and the plot of the frontier")
     seed: int = SEED
 
 
@@ -53,22 +47,23 @@ def harden(
     goal: Goal,
     plans: Path | None = declare_plans("new file"),
     originals: bool = ORIGINALS,
+    resume: bool = RESUME,
     output: Output,
 ) -> None:
-    """Harden ANONYMISED against an intruder who knows other original texts about the same subjects.
+    """Harden ANONYMISED against intruders who know the tool, and other texts about the same subjects.
 
-    Words that point to the subject, even soft ones such as "ginger", are generalised or else removed until the
-    intruder ranks the subject worse than K. For English texts.
+    Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and sentences
+    that mostly tell whom they are about are removed. It stops where no intruder does measurably better than guessing,
+    or at --most-removed. Rare words and superlatives always go. For English texts.
 
-    That intruder and the judge have learnt from originals only, and generalised words ("they") partly mislead them.
-    Rely on the line "Found by an intruder who has other released texts": that one has learnt from hardened texts of
-    others.
+    The first figure is what the worst intruder of a panel reaches on the hardened texts: rely on it. The levels form a
+    frontier of risk against content kept; --most-removed chooses another one.
 
     \b
     Examples:
       allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
-      allonym harden study.jsonl --anonymised-field safe --subject subject --group class --json numbers.json
+      allonym harden study.jsonl --anonymised-field safe --subject subject --group class --frontier --report h.html
     """
     if originals and plans is None:
         raise click.UsageError("--originals requires --plans")
@@ -85,8 +80,14 @@ def harden(
 
     pairs = source.read_pairs()
     subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
-    with output.show_progress("hardening") as advance:
-        result = measure(pairs.original, pairs.anonymised, subjects, groups=groups, advance=advance, **vars(goal))
+    settings = {"groups": groups, **vars(goal)}
+    note = "finished rounds are kept in {}; --resume continues from there"
+    kept_beside = [*outputs, *output.paths][0]
+    with (
+        open_stages_folder(kept_beside, "harden", note, resume=resume, overwrite=output.overwrite) as state,
+        output.show_progress("hardening") as advance,
+    ):
+        result = measure(pairs.original, pairs.anonymised, subjects, state=state, advance=advance, **settings)
     if target is not None:
         _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
     if plans is not None:

@@ -1,79 +1,84 @@
-"""Hardening: generalise what gives a subject away until an intruder no longer finds whom the text is about.
+"""Hardening: generalise what gives subjects away until intruders who know the tool do no better than guessing.
 
-The intruder links each text to original texts about the same subjects by linear models of words, of pairs of words and
-of long parts of words (:mod:`allonym.intruder.linkage`), learnt without the text itself. What adds most to the
-subject's lead over its rival, for what it costs, becomes a more general word, and at the end goes; then the intruder
-looks again. Any content word is within reach, such as ``ginger`` or ``pregnancy``, not only names; function words stay.
+Round by round, two intruders look at all texts as they have become (:mod:`allonym.intruder.leave_one_out`): the
+adaptive one has learnt from the hardened texts of others, with placeholders and general words as words; the blind one
+from originals, and passes over the words that hardening brings in. What adds most to a subject's lead over its rivals,
+for the content that it costs, changes next: a word becomes a general one (``guitar``: ``music``, ``thing``) or goes, or
+a whole sentence goes. Words that identify in all texts of a subject count more than those of one text, so that what is
+left out here does not stand there. Rare words, superlatives and "first" or "only" go before anything else, whether an
+intruder uses them or not: people do. Pronouns and placeholders stay as they are.
 
-Its price is told by two counts: the share of words that are gone (P3 4.1.3.1: 1 - words left / words of the original,
-placeholders not counted), and the same with each generalised word counted as half gone. Placeholders that say no more
-than a plain word become one: ``they`` for a pronoun, ``a professional``, ``several``. The intruders that choose the
-words pass over these, so a text is never called safe because ``they`` reads like somebody else.
+Each round may take a little more of the content, so the rounds are a frontier of risk against content kept.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
+import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.pairs import check_lengths, group_items, iterate_with_progress
-from allonym.evaluate.rewording import (
-    GENERALISE,
-    chain_plans,
-    list_general_replacements,
-    list_words_and_placeholders,
-    make_edits,
-    soften_placeholders,
-)
+from allonym.evaluate.generalising import Draft, Move
+from allonym.evaluate.pairs import check_lengths, group_items
+from allonym.evaluate.rewording import GENERALISE, chain_plans, list_general_words
 from allonym.evaluate.surface_measures import list_words, similarity
-from allonym.intruder import Item, Target
-from allonym.intruder.before_after import assign_folds
-from allonym.intruder.linkage import Linkage, LinkageJudge
-from allonym.plan import Edit, Plan, apply_edits, digest, locate_replacements
+from allonym.files.state import State, digest_values
+from allonym.intruder.leave_one_out import LeaveOneOut
+from allonym.intruder.linkage import FeatureReader
+from allonym.intruder.panel import Panel, measure_panel
+from allonym.plan import Edit, Plan, digest
 from allonym.serial import Serialisable
-from allonym.stats import BeforeAfter, Estimate, none
+from allonym.stats import Estimate, none
 from allonym.stats.samples import average, share
-from allonym.text.fold import Level as FoldLevel
-from allonym.text.fold import fold_surface
 
-LEADS = (0.2, 0.1, 0.05, 0.02, 0.0, -0.03, -0.06, -0.1)
-"""Leads at which the curve is read beside the chosen one."""
-FOLDS = 10
-_ROUNDS = 60
-_AT_ONCE = 4  # words that change between two looks
-_LEAST = 1e-4  # gain below which a word is left alone
-_AGAIN = 0.1  # what it costs to make a general word more general, in words gone
-_SAMPLE = 300  # texts whose similarity is measured at the curve's levels
+INTRUDERS = ("naive", "blind", "adaptive")
+"""The intruders of each round: who learnt from originals; who passes over the words brought in, too; who learnt from
+the hardened texts of others."""
+_STEP = 0.02  # content that a round may take: the intruders learn again after it
+_WEIGHTS = {"adaptive": 1.0, "blind": 2.0}  # of the intruders that choose the words
+_END = 0.8  # content gone at which the frontier ends
+_MARGIN = -0.03  # lead above which a text still counts as identified while words are chosen
+_IS_SAFE = 0.3  # weight of what identifies in a text that is not identified itself
+_OF_ALL = 0.5  # weight of what a word adds in all texts beside what it adds in this one
+_FEW = 2  # texts of a word below which its mean says little
+_RIVALS = 3
+_HINT = 100.0  # what it is worth to lose a word that people use, above all that intruders gain
+_SAMPLE = 50  # texts whose similarity is measured in each round
 
 Advance = Callable[[int, int], None]
+Record = dict[str, Any]
+"""A round: the numbers of each text, and its draft's state; plain values."""
 
 
 class Level(Serialisable):
-    """One point of the curve: every text hardened until its subject's lead is at most ``lead``.
+    """One point of the frontier.
 
     Attributes:
-        lead: score of the subject less that of the rival that has to pass it; scores are about 0 to 1. None: untouched.
-        attacker: share of texts whose subject is among the first ``rank`` guesses of the intruder that chose the words.
-        judge: the same for one that looks at other features, learnt in other folds, and had no say.
-        removed: mean share of words gone (P3 4.1.3.1).
-        weighted: the same with generalised words counted as half gone.
-        similarity: mean cosine with the original by the sentence encoder, over 300 texts at most.
+        gone: mean share of the original's content words that are gone; general words do not count as left.
+        naive, blind, adaptive: share of texts whose subject is among the first guesses of each of :data:`INTRUDERS`.
+        removed: mean share of words gone by P3 4.1.3.1, placeholders not counted: general words count as left.
+        similarity: mean cosine with the original by the sentence encoder, over 50 texts at most.
     """
 
-    lead: float | None
-    attacker: Estimate
-    judge: Estimate
+    KEYS = ("worst", "gone", "naive", "blind", "adaptive", "removed", "similarity")
+
+    gone: Estimate
+    naive: Estimate
+    blind: Estimate
+    adaptive: Estimate
     removed: Estimate
-    weighted: Estimate
     similarity: Estimate
+
+    @property
+    def worst(self) -> Estimate:
+        """The greatest of the three shares."""
+        return max((self.adaptive, self.blind, self.naive), key=lambda e: e.value if e.value == e.value else -1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,17 +88,16 @@ class Hardened:
     Attributes:
         text: as hardened. Hidden from ``repr``.
         plan: from the anonymised text, or from the original one where the first plan was given, to ``text``.
-        rank: of the subject by the intruder that chose the words, from 1; 0: it has no other text about the subject, or
-            about nobody else.
-        removed, weighted: shares of words gone, see :class:`Level`; NaN for a text without words.
+        rank: the worst of the subject by the blind and the adaptive intruder, from 1; 0: no other text is about the
+            subject, or none about anybody else.
+        gone: share of content words gone, see :class:`Level`; NaN for a text without any.
         generalised, suppressed: words that became general ones, and words that went.
     """
 
     text: str = field(repr=False)
     plan: Plan = field(repr=False)
     rank: int
-    removed: float
-    weighted: float
+    gone: float
     generalised: int
     suppressed: int
 
@@ -103,28 +107,27 @@ class Hardening(Serialisable):
 
     Attributes:
         rank: a subject's rank must be worse than this.
+        panel: what intruders reach on the hardened texts who had no say; its worst is the number to judge a release by.
         texts: the hardened texts, in the order given.
-        levels: the curve: untouched, then from mild to strict.
-        chosen: the level of ``texts``: unlike the others it keeps to the floors.
-        groups: group to its curve as in ``levels``, then its chosen level; empty where no groups were given.
-        still_found: texts whose subject is found by the attacker nevertheless.
-        released: share of texts whose subject is found by one who has learnt from the released texts of others, before
-            and after hardening. Attacker and judge know originals only, and are misled by words that hardening brought
-            in; this one is not, so it is the number to judge a release by.
+        levels: the frontier: as anonymised, then round by round.
+        chosen: the level of ``texts``: each group is at the first level where no intruder does measurably better than
+            guessing, else at the last one within the limit.
+        groups: group to its levels, then its chosen level; empty where no groups were given.
+        still_found: texts whose subject the blind or the adaptive intruder of the rounds identifies nevertheless.
     """
 
     KEYS = (
-        *("rank", "texts=_text_count", "still_found", "released", "generalised", "suppressed"),
+        *("panel", "rank", "texts=_text_count", "still_found", "generalised", "suppressed"),
         *("chosen", "groups=_group_rows", "levels"),
     )
 
     rank: int
+    panel: Panel
     texts: tuple[Hardened, ...]
     levels: tuple[Level, ...]
     chosen: Level
     groups: Mapping[str, tuple[Level, ...]]
     still_found: int
-    released: BeforeAfter
 
     @property
     def generalised(self) -> int:
@@ -145,19 +148,6 @@ class Hardening(Serialisable):
         return {name: {"chosen": curve[-1], "levels": curve[:-1]} for name, curve in self.groups.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A step of hardening: the subject's rank and lead, the shares of words gone, and the edits of the anonymised
-    text."""
-
-    rank: int
-    lead: float
-    removed: float
-    weighted: float
-    edits: tuple[Edit, ...] = field(repr=False)
-    text: str = field(repr=False)
-
-
 def harden(
     original: Sequence[str],
     anonymised: Sequence[str],
@@ -166,25 +156,27 @@ def harden(
     groups: Sequence[str] | None = None,
     plans: Sequence[Plan] | None = None,
     rank: int = 1,
-    lead: float = 0.0,
-    most_removed: float | None = None,
+    most_removed: float = 0.6,
     least_similar: float | None = None,
+    frontier: bool = False,
     seed: int = 0,
+    state: str | Path | None = None,
     advance: Advance | None = None,
 ) -> Hardening:
-    """Harden anonymised texts against an intruder who knows other original texts about the same subjects.
+    """Harden anonymised texts against intruders who know other texts about the same subjects, before and after.
 
     Args:
         original, anonymised: the same texts in the same order. English.
-        subjects: whom each text is about; two subjects and, to be found at all, two texts of each are required.
-        groups: the intruder chooses among the subjects of a text's group; None: among all.
+        subjects: whom each text is about; two subjects and, to be identified at all, two texts of each are required.
+        groups: the intruders choose among the subjects of a text's group; None: among all.
         plans: those that made ``anonymised`` of ``original``; with them each result's plan starts at the original.
         rank: the subject's rank must become worse than this.
-        lead: how far the rival must at least be: below 0 leaves a margin, since other intruders see other things.
-        most_removed: a text's weighted share of words gone at which hardening stops, 0 to 1.
+        most_removed: mean share of a group's content words at which hardening stops, 0 to 1.
         least_similar: cosine with the original below which no text may fall, -1 to 1.
-        seed: of the folds.
-        advance: called with texts done and texts in all.
+        frontier: whether to measure stricter levels, too, beyond the chosen one.
+        seed: of the panel's folds.
+        state: folder of finished rounds; those of the same texts and settings are not computed again. It holds no text.
+        advance: called with steps done and steps in all.
 
     Raises:
         DataError: unequal lengths, or a group with one subject.
@@ -194,298 +186,317 @@ def harden(
     n = check_lengths(original, anonymised, subjects, groups or None, plans or None, least=2)
     if rank < 1:
         raise UsageError(f"rank must be 1 or more, got {rank}")
-    if most_removed is not None and not 0 <= most_removed <= 1:
+    if not 0 <= most_removed <= 1:
         raise UsageError(f"most_removed must be from 0 to 1, got {most_removed:g}")
     if least_similar is not None and not -1 <= least_similar <= 1:
         raise UsageError(f"least_similar must be from -1 to 1, got {least_similar:g}")
     within = list(groups) if groups is not None else [""] * n
-    readers = [Linkage("words"), Linkage("characters", characters=(6, 8))]
-    attackers = [train_text_judges(original, subjects, within, r, folds=FOLDS, seed=seed) for r in readers]
-    judges = train_text_judges(original, subjects, within, Linkage("both"), seed=seed + 1)
-    ways: list[list[_Step]] = []
-    for i in iterate_with_progress(range(n), advance, n):
-        originals_at = _map_starts_to_originals(plans[i]) if plans else {}
-        text = _TextHardening(original[i], anonymised[i], [a[i] for a in attackers], originals_at)
-        ways.append(text.harden_stepwise(rank, min(*LEADS, lead), most_removed))
-    stops = [_find_step_index(way, lead) for way in ways]
-    if least_similar is not None:
-        stops = _find_similar_step_indices(original, ways, stops, least_similar)
-    steps = [way[s] for way, s in zip(ways, stops, strict=True)]
-    measures = _LevelMeasures(original, judges, rank)
-    states: list[tuple[float | None, list[_Step]]] = [
-        (None, [_make_untouched_step(way[0], *texts) for way, *texts in zip(ways, original, anonymised, strict=True)]),
-        *((lead, [way[_find_step_index(way, lead)] for way in ways]) for lead in LEADS),
-        (lead, steps),
+    drafts = [Draft(*texts) for texts in zip(original, anonymised, strict=True)]
+    corpora = [
+        _Corpus(members, [original[i] for i in members], [drafts[i] for i in members], [subjects[i] for i in members])
+        for members in group_items(range(n), within.__getitem__).values()
     ]
+    settings = (original, anonymised, subjects, within, rank, most_removed, least_similar, frontier)
+    rounds = _Rounds(original, drafts, corpora, None if state is None else State(state), digest_values(*settings))
+    records = [rounds.record_round(0)]
+    least = min(_measure_level(records * n, corpus.members, rank).gone.value for corpus in corpora)
+    budgets = _list_budgets(least, most_removed, frontier=frontier)
+    for number, budget in enumerate(budgets, 1):
+        if advance is not None:
+            advance(number, len(budgets) + 2)
+        levels_of = _choose_levels(corpora, records, rank, most_removed)
+        active = [corpus for corpus in corpora if frontier or levels_of[corpus.members[0]] == number - 1]
+        if not active:
+            break
+        if not rounds.has_round(number):
+            for draft, changes in zip(drafts, records[-1]["state"], strict=True):
+                draft.state = changes
+            for corpus in active:
+                corpus.generalise_until(budget, rank)
+            if least_similar is not None:
+                _take_back_changes(original, drafts, records[-1], least_similar)
+        records.append(rounds.record_round(number))
+    if advance is not None:
+        advance(len(budgets) + 1, len(budgets) + 2)
+    levels_of = _choose_levels(corpora, records, rank, most_removed)
+    for i, draft in enumerate(drafts):
+        draft.state = records[levels_of[i]]["state"][i]
+    texts = tuple(
+        _build_hardened(original[i], draft, records[levels_of[i]], i, plans[i] if plans else None)
+        for i, draft in enumerate(drafts)
+    )
+    hardened = [text.text for text in texts]
+    panel = measure_panel(original, hardened, subjects, groups=groups, rank=rank, seed=seed)
+    if advance is not None:
+        advance(len(budgets) + 2, len(budgets) + 2)
 
-    def measure_curve(members: Sequence[int]) -> tuple[Level, ...]:
-        return tuple(measures.measure_level(lead, [steps[i] for i in members], members) for lead, steps in states)
+    def measure_levels(members: Sequence[int]) -> tuple[Level, ...]:
+        frontier_levels = (_measure_level([entry] * n, members, rank) for entry in records)
+        return (*frontier_levels, _measure_level([records[k] for k in levels_of], members, rank))
 
-    *levels, chosen = measure_curve(range(n))
-    members_of = group_items(range(n), lambda i: within[i]) if groups is not None else {}
+    *levels, chosen_level = measure_levels(range(n))
     return Hardening(
         rank,
-        tuple(_build_hardened(original[i], anonymised[i], steps[i], plans[i] if plans else None) for i in range(n)),
+        panel,
+        texts,
         tuple(levels),
-        chosen,
-        {name: measure_curve(members) for name, members in members_of.items()},
-        sum(0 < step.rank <= rank for step in steps),
-        BeforeAfter(
-            measures.estimate_risk_after_release(anonymised, subjects, within, seed + 2),
-            measures.estimate_risk_after_release([step.text for step in steps], subjects, within, seed + 2),
-        ),
+        chosen_level,
+        {within[corpus.members[0]]: measure_levels(corpus.members) for corpus in corpora} if groups is not None else {},
+        sum(0 < text.rank <= rank for text in texts),
     )
 
 
-def _map_starts_to_originals(plan: Plan) -> dict[int, str]:
-    """Map the start of each replacement, in the text that a plan makes, to its original."""
-    return {start: edit.original for start, _, edit in locate_replacements(plan.edits) if edit.original is not None}
+def _list_budgets(least: float, most_removed: float, *, frontier: bool) -> list[float]:
+    """List the shares of content that rounds may take in all: even steps up to the limit, and for the frontier on."""
+    end = max(most_removed, _END) if frontier else most_removed
+    steps = {round(k * _STEP, 4) for k in range(1, round(1 / _STEP) + 1)} | {most_removed}
+    return sorted(step for step in steps if least < step <= end)
 
 
-class _TextHardening:
-    """A text that becomes more general step by step."""
+class _Corpus:
+    """The texts of one group, and the intruders who choose among its subjects.
 
-    def __init__(self, original: str, text: str, judges: Sequence[TextJudge], originals_at: Mapping[int, str]) -> None:
-        self._text = text
-        self._total = len(list_words(original))
-        self._judges = judges
-        self._words = list_words_and_placeholders(text)
-        self._new_words = soften_placeholders(self._words, originals_at)
-        self._agreed = frozenset(i for i in self._new_words if self._words[i].label is None)
-        self._hidden = self._new_words.keys() - self._agreed
-        self._choices = [list(list_general_replacements(self._words, i)) for i in range(len(self._words))]
+    Attributes:
+        members: numbers of the texts; drafts: theirs.
+    """
 
-    def harden_stepwise(self, rank: int, lead: float, most_removed: float | None) -> list[_Step]:
-        """Return the steps from the text with softened placeholders to one whose lead is at most ``lead``."""
-        out: list[_Step] = []
-        subject = self._judges[0].subject
-        for _ in range(_ROUNDS):
-            edits = self._make_edits()
-            seen_edits = self._make_edits(self._hidden)
-            shown = apply_edits(self._text, seen_edits)
-            scores = np.mean([j.score_subjects(shown) for j in self._judges], axis=0)
-            others = np.where(np.arange(len(scores)) == subject, -np.inf, scores)
-            rivals = int((others > -np.inf).sum())  # rivals that the intruders know a text about
-            rival = int(np.argsort(-others, kind="stable")[max(0, min(rank, rivals) - 1)])
-            place = self._judges[0].rank_subject(scores)
-            ahead = float(scores[subject]) - float(others[rival]) if place else -np.inf
-            hardened = apply_edits(self._text, edits)
-            shares = _compute_removed_shares(self._total, hardened, edits)
-            out.append(_Step(place, ahead, *shares, tuple(edits), hardened))
-            gains = self._estimate_gains(shown, seen_edits, rival) if ahead > lead else []
-            if not gains:
+    def __init__(
+        self, members: Sequence[int], originals: Sequence[str], drafts: Sequence[Draft], subjects: Sequence[str]
+    ) -> None:
+        classes = sorted(set(subjects))
+        if len(classes) < 2:
+            raise DataError(
+                f"two subjects at least are required to guess from; one group of {len(members)} texts has one"
+            )
+        self.members = members
+        self.drafts = drafts
+        self._originals = originals
+        self._labels = np.array([classes.index(subject) for subject in subjects], np.int64)
+        self._readers = {
+            "naive": FeatureReader(),
+            "blind": FeatureReader(passed_over=list_general_words()),
+            "adaptive": FeatureReader(tags=True),
+        }
+        self._judged: Sequence[str] = ()
+        self._judges: dict[str, LeaveOneOut] = {}
+
+    def compute_chance(self, rank: int) -> float:
+        """Return what guessing the most frequent subjects reaches."""
+        return float(np.sort(np.bincount(self._labels))[::-1][:rank].sum() / len(self._labels))
+
+    def compute_gone(self) -> float:
+        """Return the mean share of content words gone; NaN where no text has any."""
+        shares = [draft.compute_share_gone() for draft in self.drafts if draft.total]
+        return sum(shares) / len(shares) if shares else float("nan")
+
+    def rank_subjects(self, intruder: str) -> list[int]:
+        """Return the rank of each text's subject by an intruder, ties against it; 0: there is nothing to guess."""
+        scores = self._judge_texts()[intruder].scores
+        true_scores = scores[np.arange(len(scores)), self._labels][:, None]
+        ranks = (scores >= true_scores).sum(axis=1)
+        is_open = (true_scores[:, 0] > -np.inf) & ((scores > -np.inf).sum(axis=1) > 1)
+        return [int(rank) for rank in np.where(is_open, ranks, 0)]
+
+    def generalise_until(self, budget: float, rank: int) -> None:
+        """Make the moves that remove most risk for what they cost, until the share of content gone is the budget."""
+        values = self._value_words(rank)
+        moves: list[tuple[float, int, int, Move]] = []
+        for i, draft in enumerate(self.drafts):
+            worth = values[i]
+            if worth is None:
+                continue
+            for k, move in enumerate(draft.list_moves()):
+                gain = float(worth[list(move.words)].sum())
+                if gain > 0:
+                    moves.append((-gain / move.cost, i, k, move))
+        moves.sort(key=lambda entry: entry[:3])
+        counted = sum(draft.total > 0 for draft in self.drafts)
+        left = (budget - self.compute_gone()) * counted
+        for _, i, _, move in moves:
+            draft, state = self.drafts[i], self.drafts[i].state
+            before = draft.compute_share_gone()
+            draft.make_move(move)
+            if draft.total:
+                left -= draft.compute_share_gone() - before
+            if left < 0:
+                draft.state = state
                 break
-            got = 0.0
-            for gain, where in gains[:_AT_ONCE]:
-                for i in where:
-                    self._new_words[i] = self._choices[i].pop(0)
-                got += gain
-                if got > ahead - lead:
+
+    def _judge_texts(self) -> dict[str, LeaveOneOut]:
+        texts = [draft.render() for draft in self.drafts]
+        if texts != self._judged:
+            self._judged = texts
+            self._judges = {
+                name: LeaveOneOut(reader, texts if name == "adaptive" else self._originals, self._labels, texts)
+                for name, reader in self._readers.items()
+            }
+        return self._judges
+
+    def _value_words(self, rank: int) -> list[NDArray[np.float64] | None]:
+        """Value what it is worth to lose each word of each text; None where nobody can guess the subject."""
+        judges = self._judge_texts()
+        gains: list[NDArray[np.float64] | None] = []
+        weights: list[float] = []
+        gains_of: defaultdict[str, list[float]] = defaultdict(list)
+        for i, draft in enumerate(self.drafts):
+            subject = int(self._labels[i])
+            total, most = np.zeros(len(draft.words)), -np.inf
+            for name, weight in _WEIGHTS.items():
+                scores = judges[name].scores[i]
+                order = [int(k) for k in np.argsort(-scores, kind="stable") if k != subject and scores[k] > -np.inf]
+                if scores[subject] == -np.inf or not order:
                     break
-            if most_removed is not None:
-                tried = self._make_edits()
-                if _compute_removed_shares(self._total, apply_edits(self._text, tried), tried)[1] > most_removed:
-                    break
+                first = min(rank, len(order)) - 1
+                lead = float(scores[subject] - scores[order[first]])
+                most = max(most, lead)
+                if lead > 2 * _MARGIN:
+                    leads = judges[name].list_word_leads(i, subject, order[first : first + _RIVALS])
+                    total += weight * np.array(draft.sum_by_word(leads))
+            else:
+                gains.append(total)
+                weights.append(1.0 if most > _MARGIN else _IS_SAFE)
+                for word, gain in zip(draft.words, total, strict=True):
+                    gains_of[word.lower_text].append(float(gain))
+                continue
+            gains.append(None)
+            weights.append(0.0)
+        means = {word: sum(values) / (len(values) + _FEW) for word, values in gains_of.items()}
+        out: list[NDArray[np.float64] | None] = []
+        for draft, total_gains, weight in zip(self.drafts, gains, weights, strict=True):
+            if total_gains is None:
+                out.append(None)
+                continue
+            of_all = [
+                means[word.lower_text] if word.label is None else weight * gain
+                for word, gain in zip(draft.words, total_gains, strict=True)
+            ]
+            worth = _OF_ALL * np.array(of_all) + (1 - _OF_ALL) * weight * total_gains
+            worth[draft.list_hints()] += _HINT
+            out.append(worth)
         return out
 
-    def _make_edits(self, left_out: Set[int] = frozenset()) -> list[Edit]:
-        new_words = {i: word for i, word in self._new_words.items() if i not in left_out}
-        return make_edits(self._text, self._words, new_words, self._agreed)
 
-    def _estimate_gains(self, shown: str, edits: Sequence[Edit], rival: int) -> list[tuple[float, list[int]]]:
-        """Estimate by how much each word that can still change lowers the lead, with all its mentions; best for its
-        cost first.
+@dataclass(eq=False)
+class _Rounds:
+    """Measures the texts round by round, and keeps the rounds of a run that may be interrupted.
 
-        Args:
-            shown: the text as the intruders read it.
-            edits: those that made it.
-            rival: who has to pass the subject.
-        """
-        adds: defaultdict[int, float] = defaultdict(float)
-        for judge in self._judges:
-            pairs = (judge.judge.list_word_contributions(shown, label) for label in (judge.subject, rival))
-            for (start, _, subject_adds), (_, _, other) in zip(*pairs, strict=True):
-                adds[start] += (subject_adds - other) / len(self._judges)
-        gain: defaultdict[tuple[str, str], float] = defaultdict(float)
-        cost: defaultdict[tuple[str, str], float] = defaultdict(float)
-        where: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
-        places = locate_replacements(edits)
-        ends = [edit.end for edit in edits]
-        for i, word in enumerate(self._words):
-            new_word = self._new_words.get(i)
-            if not self._choices[i] or new_word == "":
-                continue
-            k = bisect_right(ends, word.start)
-            if k < len(edits) and edits[k].start < word.end:
-                start, stop, _ = places[k]
-                weight = sum(w for s, w in adds.items() if start <= s < stop)
-            else:
-                weight = adds.get(word.start + (places[k - 1][1] - ends[k - 1] if k else 0), 0.0)
-            key = (word.lower_text, new_word or "")
-            gain[key] += weight
-            cost[key] += _AGAIN if new_word else 0.5 if self._choices[i][0] else 1.0
-            where[key].append(i)
-        best = sorted((k for k in gain if gain[k] > _LEAST), key=lambda k: -gain[k] / cost[k])
-        return [(gain[k], where[k]) for k in best]
+    Attributes:
+        name: of the run, in the names of its files.
+        vectors: text to its sentence vector.
+    """
+
+    original: Sequence[str]
+    drafts: Sequence[Draft]
+    corpora: Sequence[_Corpus]
+    saved: State | None
+    name: str
+    vectors: dict[str, NDArray[np.float32]] = field(default_factory=dict)
+
+    def has_round(self, number: int) -> bool:
+        """Whether an interrupted run has finished a round."""
+        return self._load_round(number) is not None
+
+    def record_round(self, number: int) -> Record:
+        """Return the record of a round: an interrupted run's, else of the texts as they are."""
+        record: Record | None = self._load_round(number)
+        if record is None:
+            record = self._measure_texts()
+            if self.saved is not None:
+                record = self.saved.store_value(f"{self.name}-{number}", record)
+        return record
+
+    def _load_round(self, number: int) -> Any:
+        return None if self.saved is None else self.saved.load_value(f"{self.name}-{number}")
+
+    def _encode_text(self, text: str) -> NDArray[np.float32]:
+        from allonym.models.encoder import encode
+
+        if text not in self.vectors:
+            self.vectors[text] = encode([text])[0]
+        return self.vectors[text]
+
+    def _measure_texts(self) -> Record:
+        texts = [draft.render() for draft in self.drafts]
+        ranks = {name: [0] * len(texts) for name in INTRUDERS}
+        for corpus in self.corpora:
+            for name in INTRUDERS:
+                for i, rank in zip(corpus.members, corpus.rank_subjects(name), strict=True):
+                    ranks[name][i] = rank
+        near: list[float | None] = [None] * len(texts)
+        for i in range(0, len(texts), max(1, -(-len(texts) // _SAMPLE))):
+            before, after = self._encode_text(self.original[i]), self._encode_text(texts[i])
+            near[i] = float(before @ after) if before.any() and after.any() else None
+        counts = [(len(list_words(a)), len(list_words(b))) for a, b in zip(self.original, texts, strict=True)]
+        return {
+            **ranks,
+            "gone": [_drop_nan(draft.compute_share_gone()) for draft in self.drafts],
+            "removed": [1 - after / before if before else None for before, after in counts],
+            "similarity": near,
+            "state": [draft.state for draft in self.drafts],
+        }
 
 
-def _make_untouched_step(step: _Step, original: str, anonymised: str) -> _Step:
-    """Return a first step with the text as it was before any edit."""
-    removed, weighted = _compute_removed_shares(len(list_words(original)), anonymised, ())
-    return replace(step, text=anonymised, removed=removed, weighted=weighted)
+def _drop_nan(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
 
 
-def _compute_removed_shares(word_count: int, hardened: str, edits: Sequence[Edit]) -> tuple[float, float]:
-    """Return the two shares of words gone; NaN for an original without words."""
-    if not word_count:
-        return float("nan"), float("nan")
-    removed = 1 - len(list_words(hardened)) / word_count
-    return removed, removed + _count_general_words(edits) / word_count / 2
+def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: int, most_removed: float) -> list[int]:
+    """Return for each text the number of the first round in which no intruder does measurably better than guessing in
+    its group, by the low end of the interval; else of the last within the limit."""
+    out = [0] * sum(len(corpus.members) for corpus in corpora)
+    for corpus in corpora:
+        chance, best = corpus.compute_chance(rank), 0
+        for k, entry in enumerate(records):
+            level = _measure_level([entry] * len(out), corpus.members, rank)
+            if k and level.gone.value > most_removed + 1e-9:
+                break
+            best = k
+            if not level.worst.low > chance:
+                break
+        for i in corpus.members:
+            out[i] = best
+    return out
+
+
+def _measure_level(records: Sequence[Record], members: Sequence[int], rank: int) -> Level:
+    """Measure a level over some texts, each as in its own record."""
+
+    def average_over_texts(key: str) -> Estimate:
+        values = [value for i in members if (value := records[i][key][i]) is not None]
+        return average(values) if values else none("no words in any text")
+
+    def share_identified(name: str) -> Estimate:
+        ranks = [place for i in members if (place := records[i][name][i])]
+        if not ranks:
+            return none("no intruder knows another text about any of the subjects")
+        return share(sum(place <= rank for place in ranks), len(ranks))
+
+    return Level(
+        average_over_texts("gone"),
+        *(share_identified(name) for name in INTRUDERS),
+        average_over_texts("removed"),
+        average_over_texts("similarity"),
+    )
+
+
+def _take_back_changes(original: Sequence[str], drafts: Sequence[Draft], record: Record, least_similar: float) -> None:
+    """Give texts that are no longer similar enough the state of a record back."""
+    values = similarity(original, [draft.render() for draft in drafts]).values
+    for draft, value, state in zip(drafts, values, record["state"], strict=True):
+        if value < least_similar:
+            draft.state = state
+
+
+def _build_hardened(original: str, draft: Draft, record: Record, i: int, first_plan: Plan | None) -> Hardened:
+    edits, text = draft.make_edits(), draft.render()
+    plan = Plan(digest(draft.text), tuple(edits), (), digest(text))
+    plan = plan if first_plan is None else chain_plans(original, first_plan, plan)
+    went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in edits)
+    ranks = [record[name][i] for name in INTRUDERS[1:]]
+    return Hardened(text, plan, min(ranks), draft.compute_share_gone(), _count_general_words(edits), went)
 
 
 def _count_general_words(edits: Sequence[Edit]) -> int:
     """Count the words that are general ones."""
     generalised = (e for e in edits if e.operator == GENERALISE)
     return sum(min(len(list_words(e.replacement)), max(1, len(list_words(e.original or "")))) for e in generalised)
-
-
-def _find_step_index(steps: Sequence[_Step], lead: float) -> int:
-    """Return the first step whose lead is at most this, else the one with the least."""
-    return next((k for k, s in enumerate(steps) if s.lead <= lead), min(range(len(steps)), key=lambda k: steps[k].lead))
-
-
-def _find_similar_step_indices(
-    original: Sequence[str], steps_by_text: Sequence[Sequence[_Step]], stops: Sequence[int], least_similarity: float
-) -> list[int]:
-    """Return for each text the last step up to its stop that is similar enough; the first one where none is."""
-    out = list(stops)
-    open_ = [i for i, k in enumerate(out) if k]
-    while open_:
-        values = similarity([original[i] for i in open_], [steps_by_text[i][out[i]].text for i in open_]).values
-        open_ = [i for i, value in zip(open_, values, strict=True) if value < least_similarity]
-        for i in open_:
-            out[i] -= 1
-        open_ = [i for i in open_ if out[i]]
-    return out
-
-
-def _build_hardened(original: str, anonymised: str, step: _Step, first_plan: Plan | None) -> Hardened:
-    plan = Plan(digest(anonymised), step.edits, (), digest(step.text))
-    plan = plan if first_plan is None else chain_plans(original, first_plan, plan)
-    general = _count_general_words(step.edits)
-    went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in step.edits)
-    return Hardened(step.text, plan, step.rank, step.removed, step.weighted, general, went)
-
-
-class _LevelMeasures:
-    """Measures the levels of one hardening."""
-
-    def __init__(self, original: Sequence[str], judges: Sequence[TextJudge], rank: int) -> None:
-        self._original = original
-        self._rank = rank
-        self._rank_subject = cache(lambda i, text: judges[i].rank_subject(judges[i].score_subjects(text)))
-        self._sample = range(0, len(original), max(1, -(-len(original) // _SAMPLE)))
-        self._vectors: dict[str, Any] = {}
-
-    def measure_level(self, lead: float | None, steps: Sequence[_Step], members: Sequence[int]) -> Level:
-        """Measure a level by the steps of some texts, whose numbers are ``members``."""
-        texts = [(i, step.text) for i, step in zip(members, steps, strict=True)]
-        return Level(
-            lead,
-            self._estimate_identified_share([step.rank for step in steps]),
-            self._estimate_identified_share([self._rank_subject(i, text) for i, text in texts]),
-            _average_without_nan([step.removed for step in steps]),
-            _average_without_nan([step.weighted for step in steps]),
-            self._average_similarity([(i, text) for i, text in texts if i in self._sample]),
-        )
-
-    def estimate_risk_after_release(
-        self, texts: Sequence[str], subjects: Sequence[str], within: Sequence[str], seed: int
-    ) -> Estimate:
-        """Estimate how often an intruder finds the subjects who has learnt from such texts of others."""
-        judges = train_text_judges(texts, subjects, within, Linkage("both", tags=True), seed=seed)
-        return self._estimate_identified_share(rank_subjects(texts, judges))
-
-    def _estimate_identified_share(self, subject_ranks: Sequence[int]) -> Estimate:
-        ranks = [p for p in subject_ranks if p]
-        if not ranks:
-            return none("no intruder knows another text about any of the subjects")
-        return share(sum(p <= self._rank for p in ranks), len(ranks))
-
-    def _average_similarity(self, texts: Sequence[tuple[int, str]]) -> Estimate:
-        from allonym.models.encoder import encode
-
-        missing = dict.fromkeys(t for i, text in texts for t in (self._original[i], text) if t not in self._vectors)
-        if missing:
-            self._vectors.update(zip(missing, encode(list(missing)), strict=True))
-        pairs = [(self._vectors[self._original[i]], self._vectors[text]) for i, text in texts]
-        return _average_without_nan([float(a @ b) for a, b in pairs if a.any() and b.any()])
-
-
-def _average_without_nan(values: Sequence[float]) -> Estimate:
-    """Return the mean of the values that are no NaN."""
-    numbers = [value for value in values if value == value]
-    return average(numbers) if numbers else none("no words in any text")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TextJudge:
-    """The judge of one text: a trained intruder, and the number of the text's subject among its classes."""
-
-    judge: LinkageJudge
-    subject: int
-
-    def score_subjects(self, text: str) -> NDArray[np.float64]:
-        """Return the score of each subject: float ``(C,)``; -inf for subjects without a text to learn from."""
-        scores: NDArray[np.float64] = self.judge.scores([Target(Item(text))])[0]
-        return scores
-
-    def rank_subject(self, scores: NDArray[np.float64]) -> int:
-        """Return the rank of the subject by such scores, from 1, ties against the intruder; 0: it knows no text about
-        the subject, or about nobody else, so that there is nothing to guess."""
-        others = np.delete(scores, self.subject)
-        if scores[self.subject] == -np.inf or not (others > -np.inf).any():
-            return 0
-        return int((others >= scores[self.subject]).sum()) + 1
-
-
-def train_text_judges(
-    originals: Sequence[str],
-    subjects: Sequence[str],
-    groups: Sequence[str],
-    intruder: Linkage,
-    *,
-    folds: int = 5,
-    seed: int = 0,
-) -> list[TextJudge]:
-    """Train a judge for each text on the other texts of its group, which are in other folds.
-
-    Args:
-        originals: what is learnt from.
-        subjects: whom each text is about.
-        groups: the intruder knows which group a text is from and chooses among the group's subjects only.
-        intruder: what learns.
-        folds: parts of each group; 2 or more.
-        seed: of the folds.
-
-    Raises:
-        DataError: a group has fewer than two subjects: there is nothing to guess.
-    """
-    judge_of: dict[int, TextJudge] = {}
-    for mine in group_items(range(len(originals)), lambda i: groups[i]).values():
-        classes = sorted({subjects[i] for i in mine})
-        if len(classes) < 2:
-            raise DataError(f"two subjects at least are required to guess from; one group of {len(mine)} texts has one")
-        labels = [classes.index(subjects[i]) for i in mine]
-        # Copies that differ in case and blanks only share a fold, too.
-        home = assign_folds([fold_surface(originals[i], FoldLevel.CASE) for i in mine], labels, folds, seed)
-        for part in np.unique(home):
-            rest = np.flatnonzero(home != part).tolist()
-            judge = intruder.learn([Item(originals[mine[k]]) for k in rest], [labels[k] for k in rest], classes)
-            judge_of |= {mine[k]: TextJudge(judge, labels[k]) for k in np.flatnonzero(home == part).tolist()}
-    return [judge_of[i] for i in range(len(originals))]
-
-
-def rank_subjects(texts: Sequence[str], judges: Sequence[TextJudge]) -> list[int]:
-    """Return the rank of each text's subject, see :meth:`TextJudge.rank_subject`."""
-    return [judge.rank_subject(judge.score_subjects(text)) for text, judge in zip(texts, judges, strict=True)]

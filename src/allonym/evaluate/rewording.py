@@ -1,8 +1,7 @@
 """Rewrites a text with some of its words generalised or removed, so that it still reads as sentences.
 
 Neighbours that were changed become one edit; what says the same twice says it once; a word that goes takes its space
-with it, and an article before it follows the next word. A placeholder for a pronoun becomes ``they``, ``them`` or
-``their``, and the verb beside it agrees.
+with it, and an article before it follows the next word. Placeholders stay.
 
 More general words come from a table of classes, else from the part of speech: ``guitar`` becomes ``music`` and, where
 that still reveals too much, ``thing``; a verb becomes a form of ``do`` or ``have``; an adjective or adverb that only
@@ -17,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from types import MappingProxyType
 from typing import Any
 
 from allonym.errors import PlanMismatch
@@ -27,118 +25,23 @@ from allonym.replace.wording import find_article, find_article_change, widen_rem
 from allonym.text.placeholders import find_placeholders
 
 GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
-"""Operators of words that became more general ones, of those that went, and of words that follow a changed one."""
+"""Operators of words that became more general ones, of those that went, and of articles that follow a changed word."""
 LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 _BETWEEN = re.compile(r"[ \t]*-?[ \t]*")
 _LISTED = re.compile(r"(?:,? (?:and|or|&) |, )")
 _OPENING = frozenset(".!?")
-_NOTHING: Mapping[int, str] = MappingProxyType({})
-_FORMS = {"he": "they", "she": "they", "him": "them", "his": "their", "hers": "theirs", "himself": "themselves",
-          "herself": "themselves", "it": "it", "its": "its", "itself": "itself"}  # fmt: skip
-_PLURAL = {"is": "are", "was": "were", "has": "have", "does": "do",
-           "isn": "aren", "wasn": "weren", "hasn": "haven", "doesn": "don"}  # fmt: skip
-_BESIDE = frozenset("also now then often always never currently recently still just really ever once".split())
-_ONE = frozenset("man woman lady gentleman girl boy guy lad male female".split())
-_MANY = frozenset("men women ladies gentlemen girls boys guys lads males females".split())
-_MEASURES = frozenset("over about around nearly almost under than at to just the first last next age aged -".split())
 _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
-
-
-def soften_placeholders(words: Sequence[Word], originals_at: Mapping[int, str] = _NOTHING) -> dict[int, str]:
-    """Map words to their replacements: placeholders of pronouns become forms of ``they``, and the verbs after them
-    agree.
-
-    Args:
-        words: of the anonymised text.
-        originals_at: where a placeholder begins to what it stands for, if that is known; else the sentence tells.
-    """
-    out: dict[int, str] = {}
-    subject = False  # whether the clause's subject became they
-    for i, word in enumerate(words):
-        if word.text[:1] in _OPENING:
-            subject = False
-        original = originals_at.get(word.start, "").lower()
-        if (plain := _choose_general_word(words, i, original)) is not None:
-            out[i] = plain
-        if word.label == "PRONOUN":
-            form = _FORMS.get(original) or _choose_form_of_they(words, i)
-            out[i] = form.capitalize() if _starts_sentence(words, i) else form
-            if form == "they":
-                subject = True
-                _make_verb_plural(words, i + 1, out)
-        elif subject and word.part == "CCONJ":
-            _make_verb_plural(words, i + 1, out, joined=True)
-        elif word.part in ("PRON", "SCONJ") or (
-            word.label and word.part == "PROPN" and _get_word(words, i + 1).part == "AUX"
-        ):
-            subject = False
-    return out
+_BEFORE_NOUN = _INSIDE | {"DET", "PRON", "PUNCT"}
+_BEFORE_INFINITIVE = frozenset(
+    "to can could will would shall should may might must do does did don doesn didn t".split()
+)
 
 
 def _get_word(words: Sequence[Word], i: int) -> Word:
     """Return word ``i``; before the first and after the last word one without text and part of speech."""
     return words[i] if 0 <= i < len(words) else _NO_WORD
-
-
-def _choose_general_word(words: Sequence[Word], i: int, original: str) -> str | None:
-    """Return a general word for a placeholder that adds nothing: ``a professional``, ``a person``, ``several
-    children``."""
-    word, after = words[i], _get_word(words, i + 1)
-    head = after.label is None and after.part not in _NOMINAL
-    if word.label == "OCCUPATION" and head:
-        if original:
-            return "professionals" if original.endswith("s") and not original.endswith("ss") else "professional"
-        lead = next((w for w in reversed(words[:i]) if w.label is None and w.part != "ADJ"), _NO_WORD)
-        return "professional" if lead.lower_text in ("a", "an") else None
-    if word.label == "OTHER_IDENTIFYING_ATTRIBUTE" and head:
-        return "person" if original in _ONE else "people" if original in _MANY else None
-    if word.label == "NUMERIC" and after.part == "NOUN" and after.label is None and after.start - word.end <= 1:
-        counted = after.lower_text == "children" or (after.lower_text[-1:] == "s" and after.lower_text[-2:] != "ss")
-        return "several" if counted and _get_word(words, i - 1).lower_text not in _MEASURES else None
-    return None
-
-
-def _choose_form_of_they(words: Sequence[Word], i: int) -> str:
-    before, after = _get_word(words, i - 1), _get_word(words, i + 1)
-    if after.text in ("'", "’"):
-        return "they"
-    if not any(map(str.isalnum, after.text)):
-        return "them"
-    if after.part in _INSIDE and after.label != "PRONOUN" and after.lower_text not in ("never", "also"):
-        return "their"
-    if after.lower_text == "own":
-        return "their"
-    follows = before.part in ("VERB", "ADP")
-    if after.part == "VERB" and follows and not after.lower_text.endswith("s"):
-        return "their" if after.lower_text.endswith("ing") else "them" if before.part == "VERB" else "they"
-    if after.part in ("AUX", "VERB") or after.lower_text in _BESIDE:
-        return "they"
-    return "them" if follows else "they"
-
-
-def _make_verb_plural(words: Sequence[Word], index: int, new_words: dict[int, str], *, joined: bool = False) -> None:
-    """Put the verb at ``index``, or behind adverbs there, into the plural."""
-    while index < len(words) and (words[index].part == "ADV" or words[index].lower_text in _BESIDE):
-        index += 1
-    word = _get_word(words, index)
-    low = word.lower_text
-    if word.label is not None:
-        return
-    if low in ("'", "’") and _get_word(words, index + 1).lower_text == "s" and not joined:
-        then = _get_word(words, index + 2).lower_text
-        new_words[index + 1] = "ve" if then in ("got", "been", "had") or then.endswith("ed") else "re"
-    elif low in _PLURAL:
-        new_words[index] = _PLURAL[low]
-    elif word.part == "VERB" and low.endswith("s") and not low.endswith("ss") and len(low) > 3:
-        new_words[index] = _strip_third_person_s(low)
-
-
-def _strip_third_person_s(verb: str) -> str:
-    if verb.endswith("ies") and len(verb) > 4:
-        return verb[:-3] + "y"
-    return verb[:-2] if verb.endswith(("sses", "shes", "ches", "xes", "oes", "zzes")) else verb[:-1]
 
 
 def _starts_sentence(words: Sequence[Word], i: int) -> bool:
@@ -148,39 +51,28 @@ def _starts_sentence(words: Sequence[Word], i: int) -> bool:
     return i == 0 or words[i - 1].text[0] in _OPENING
 
 
-def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str], agreed: frozenset[int]) -> list[Edit]:
+def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str]) -> list[Edit]:
     """Return the edits that replace words by ``new_words``; empty strings remove them.
 
     Args:
         text: what the words stand in.
         words: all of it, see :func:`allonym.evaluate.rewording.list_words_and_placeholders`.
-        new_words: number of a word to what stands for it.
-        agreed: those that only follow another word's change.
+        new_words: number of a word, no placeholder, to what stands for it.
 
     Returns:
         Sorted, disjoint edits of ``text``.
     """
-    runs: list[tuple[list[int], bool]] = []  # numbers of words, and whether their replacement stands for itself
+    runs: list[list[int]] = []
     for i in sorted(new_words):
-        is_single = i in agreed or words[i].label is not None
-        joins = runs and not is_single and not runs[-1][1] and runs[-1][0][-1] == i - 1
-        if joins and _BETWEEN.fullmatch(text, words[i - 1].end, words[i].start):
-            runs[-1][0].append(i)
+        if runs and runs[-1][-1] == i - 1 and _BETWEEN.fullmatch(text, words[i - 1].end, words[i].start):
+            runs[-1].append(i)
         else:
-            runs.append(([i], is_single))
+            runs.append([i])
     edits: list[Edit] = []
     position, last = 0, ""
-    for n, (run, is_single) in enumerate(runs):
+    for n, run in enumerate(runs):
         start, end = words[run[0]].start, words[run[-1]].end
-        limit = words[runs[n + 1][0][0]].start if n + 1 < len(runs) else len(text)
-        if is_single:
-            label = words[run[0]].label
-            operator = GENERALISE if label is not None else AGREE
-            if label is not None:
-                edits += _edit_article_to_fit(text, start, position, new_words[run[0]])
-            edits.append(Edit(start, end, new_words[run[0]], label or LABEL, 0, operator, text[start:end]))
-            position, last = end, ""
-            continue
+        limit = words[runs[n + 1][0]].start if n + 1 < len(runs) else len(text)
         new = _join_distinct_words([new_words[i] for i in run])
         if new and new == last and _LISTED.fullmatch(text, position, start) and edits:
             old = edits.pop()
@@ -240,8 +132,8 @@ def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
 _KEPT = frozenset(
     "not n't never when where how why whenever wherever there here then also very too so than as more most less "
-    "least ever just only even still yet however therefore though although always often sometimes once again now "
-    "please yes no such same other own many much few first last next well about s t re ve ll d m".split()
+    "least ever just even still yet however therefore though although always often sometimes once again now "
+    "please yes no such same other own many much few last next well about s t re ve ll d m".split()
 )
 _SINGULAR = {"people": "person", "men": "man", "women": "woman", "children": "child", "lives": "life", "wives": "wife"}
 
@@ -269,6 +161,9 @@ class Word:
         return self.text.lower()
 
 
+_OTHER_GENERAL_WORDS = frozenset(
+    "special several something somewhere do does did done doing have has had having involved".split()
+)
 _NO_WORD = Word(-1, -1, "", "")
 
 
@@ -314,12 +209,15 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
 
 def _list_general_nouns(word: Word, before: Word) -> tuple[str, ...]:
     stem, many = _to_singular(word.lower_text)
-    kind = _map_words_to_general_nouns().get(word.lower_text) or _map_words_to_general_nouns().get(stem)
+    general_nouns, kinds = _map_words_to_general_nouns(), _read_generalisations()["kinds"]
+    kind = general_nouns.get(word.lower_text) or general_nouns.get(stem) or (stem if stem in kinds else None)
     if kind is None:
         if word.part == "PROPN":
             return ("somewhere",) if before.lower_text in ("in", "at", "from", "near", "to") else ("something",)
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
-    plain = _read_generalisations()["kinds"].get(kind, "thing")
+    plain = kinds.get(kind, "thing")
+    if plain == "thing" and not many and before.label is None and before.part not in _BEFORE_NOUN:
+        plain, kind = "something", "something" if kind == "thing" else kind
     out = dict.fromkeys(_to_plural(n) if many else n for n in (kind, plain))
     return tuple(n for n in out if n != word.lower_text)
 
@@ -348,36 +246,40 @@ def _to_plural(noun: str) -> str:
 
 
 def _choose_general_verb(words: Sequence[Word], i: int) -> str:
-    """Return a form of ``do``, or of ``have`` where an object follows; after a form of ``be``, ``involved``."""
+    """Return a form of ``do``, or of ``have`` where an object follows; before a preposition and after a form of ``be``,
+    ``involved``."""
     word = words[i].lower_text
     if word in _read_word_list("verbs", "light"):
         return ""
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, after = before.lower_text, _get_word(words, i + 1)
     carries = after.label is not None or after.part in _INSIDE or after.part in ("DET", "PRON")
+    stands = after.part == "ADP"  # lived in, moved to
+    many = lead in ("they", "we", "you") or (before.part == "NOUN" and _to_singular(lead)[1])
+    if lead in _BEFORE_INFINITIVE:
+        return "have" if carries else "be involved" if stands else "do"
     if word.endswith("ing") and len(word) > 4:
-        return "having" if carries else "doing"
+        return "having" if carries else "being involved" if stands else "doing"
     is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
     is_participle = is_past or word in _read_word_list("verbs", "participle")
     if is_participle and lead in ("is", "are", "was", "were", "been", "be", "being", "am", "'s", "s", "re"):
         return "involved"
     if is_participle and lead in ("has", "have", "had", "having", "ve"):
-        return "had" if carries else "done"
+        return "had" if carries else "been involved" if stands else "done"
     if is_past:
         if before.part in _NOMINAL and after.lower_text == "by" and word.endswith("ed") and not carries:
             return "involved"
-        return "had" if carries else "did"
+        return "had" if carries else ("were involved" if many else "was involved") if stands else "did"
     if is_participle:
         return "involved"
-    is_plural = before.label == "PRONOUN"  # which becomes they
-    if word.endswith("s") and not word.endswith("ss") and not is_plural:
-        return "has" if carries else "does"
-    return "have" if carries else "do"
+    if word.endswith("s") and not word.endswith("ss"):
+        return "has" if carries else "is involved" if stands else "does"
+    return "have" if carries else "are involved" if stands else "do"
 
 
 @cache
-def _read_generalisations() -> Mapping[str, Any]:
-    return tomllib.loads(files("allonym.evaluate").joinpath("generalising.toml").read_text(encoding="utf-8"))
+def _read_generalisations(name: str = "generalising.toml") -> Mapping[str, Any]:
+    return tomllib.loads(files("allonym.evaluate").joinpath(name).read_text(encoding="utf-8"))
 
 
 @cache
@@ -386,12 +288,21 @@ def _read_word_list(group: str, name: str) -> frozenset[str]:
 
 
 @cache
+def list_general_words() -> frozenset[str]:
+    """Return every word that generalising may bring into a text, in lower case."""
+    kinds = _read_generalisations()["kinds"]
+    nouns = {*kinds, *kinds.values()}
+    return frozenset({*nouns, *map(_to_plural, nouns), *_OTHER_GENERAL_WORDS})
+
+
+@cache
 def _map_words_to_general_nouns() -> Mapping[str, str]:
     """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
     out: dict[str, str] = {}
-    for kind, listed in _read_generalisations()["classes"].items():
-        for word in listed.split():
-            out.setdefault(word, kind)
+    for name in ("generalising.toml", "nouns.toml"):
+        for kind, listed in _read_generalisations(name)["classes"].items():
+            for word in listed.split():
+                out.setdefault(word, kind)
     return out
 
 

@@ -11,7 +11,7 @@ Every feature knows the words that it stands on, so that what it adds to a decis
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -234,20 +234,34 @@ class _FeatureModel:
             lost: Floats = scores[0] - scores[1:]
             return lost
         row, features = self.compute_features([text]), self._reader.read_features(text, self.kind)
-        order = np.argsort(row.indices)
-        stored, added = row.indices[order], self.score_features(row, class_index)[order]
-        total = np.zeros(len(spans))
-        if not len(stored):
-            return total
-        places = np.minimum(np.searchsorted(stored, features.ids), len(stored) - 1)
-        is_stored = stored[places] == features.ids
-        places, first, last = places[is_stored], features.first[is_stored], features.last[is_stored]
-        times = np.bincount(places, minlength=len(stored))[places]
-        each = added[places] / times / np.where(first == last, 1, last - first + 1)
-        for k in range(int((last - first).max(initial=0)) + 1):
-            inside = first + k <= last
-            np.add.at(total, (first + k)[inside], each[inside])
+        return spread_over_words(row.indices, self.score_features(row, class_index), features, len(spans))
+
+
+def spread_over_words(ids: Ids, added: Floats, features: TextFeatures, word_count: int) -> Floats:
+    """Spread what each distinct feature of a text adds over its occurrences, and over the words that these stand on.
+
+    Args:
+        ids, added: ``(m,)``: distinct features and what each adds.
+        features: all features of the text.
+        word_count: of the text.
+
+    Returns:
+        What each word adds: ``(word_count,)``.
+    """
+    order = np.argsort(ids)
+    stored, added = ids[order], added[order]
+    total = np.zeros(word_count)
+    if not len(stored):
         return total
+    places = np.minimum(np.searchsorted(stored, features.ids), len(stored) - 1)
+    is_stored = stored[places] == features.ids
+    places, first, last = places[is_stored], features.first[is_stored], features.last[is_stored]
+    times = np.bincount(places, minlength=len(stored))[places]
+    each = added[places] / times / np.where(first == last, 1, last - first + 1)
+    for k in range(int((last - first).max(initial=0)) + 1):
+        inside = first + k <= last
+        np.add.at(total, (first + k)[inside], each[inside])
+    return total
 
 
 def _solve_ridge_regression(parts: Sequence[_FeatureModel], outputs: Floats, ridge: float) -> Floats:
@@ -294,11 +308,18 @@ class FeatureReader:
         words: least and greatest n of word n-grams; words have two letters at least, in lower case.
         characters: least and greatest n of character n-grams; a blank stands before and behind each word.
         tags: whether placeholders are read as words; else they are passed over.
+        passed_over: words in lower case that are never read.
     """
 
     def __init__(
-        self, words: tuple[int, int] = (1, 2), characters: tuple[int, int] = (3, 5), *, tags: bool = False
+        self,
+        words: tuple[int, int] = (1, 2),
+        characters: tuple[int, int] = (3, 5),
+        *,
+        tags: bool = False,
+        passed_over: Set[str] = frozenset(),
     ) -> None:
+        self._passed_over = passed_over
         self._words = words
         self._characters = characters
         self._tags = tags
@@ -350,7 +371,8 @@ class FeatureReader:
         """Start and end of the words of a text that are read."""
         placeholders = [] if self._tags else [(p.start, p.end) for p in find_placeholders(text)]
         readable = subtract_intervals((0, len(text)), placeholders)
-        return [match.span() for start, end in readable for match in IDENTIFIER.finditer(text, start, end)]
+        spans = [match.span() for start, end in readable for match in IDENTIFIER.finditer(text, start, end)]
+        return [(a, b) for a, b in spans if text[a:b].lower() not in self._passed_over] if self._passed_over else spans
 
     def _locate_word_grams(self, words: Sequence[str]) -> tuple[Ids, Ids, Ids]:
         numbers = self._numbers["words"]

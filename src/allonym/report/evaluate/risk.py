@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag
-from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec, ValueTable, Warn, make_verdict_colour
+from allonym.report.panel import PANEL, describe_guesses
+from allonym.report.sections import (
+    Folded,
+    KeyFigures,
+    Paragraph,
+    SectionSpec,
+    ValueTable,
+    Warn,
+    draw_parts,
+    make_verdict_colour,
+)
 from allonym.report.values import Plain, Values, format_number
 
 _SHOWN = 25
@@ -288,50 +298,46 @@ document_risk_section = SectionSpec(
 
 
 _HARDENING_LEAD = (
-    "Words that give the subject away were made general or removed, until the subject is not among the attacker's "
-    "{among} any more: {generalised:,} were replaced by general words, {suppressed:,} were removed."
+    "{generalised:,} words were replaced by general ones, {suppressed:,} were removed, until no intruder of the rounds "
+    "did measurably better than guessing, or the limit on content was reached."
 )
 _HARDENING_READING = (
-    "The attacker chose the words: linear models of words, pairs of words and long parts of words, learnt from other "
-    "original texts about the same subjects. The judge had no say: a linear model of words and of 3 to 5 characters, "
-    "learnt in other folds. Words gone is 1 - words left / words of the original, placeholders not counted (P3 "
-    "4.1.3.1); a general word such as 'thing', or 'they' in place of a pronoun's placeholder, counts as left there, "
-    "and as half gone in the other count. Both know originals only."
+    "The words were chosen against two intruders, round by round: the blind one has learnt from originals and passes "
+    "over the words that hardening brings in; the adaptive one has learnt from the hardened texts of others, as they "
+    "were after the last round, with placeholders and general words as words. Both leave the text out that they judge. "
+    "The naive one knows originals only and had no say. All are linear models of words, pairs of words and 3 to 5 "
+    "characters. The panel above judges in other folds what came of it. Content gone is the share of the original's "
+    "nouns, verbs, adjectives, adverbs and numbers that are gone, general words not counted as left. Words gone is "
+    "P3's count (4.1.3.1), in which general words are left. Neither intruder bounds what people know."
 )
-_ADAPTIVE = (
-    "Attacker and judge know original texts only. Hardening brings in words of its own, such as 'they', which mislead "
-    "whoever knows originals only: a part of what the judge no longer finds is not gone. Who hardens their own texts "
-    "by the same means, or holds others of this release, is not misled: of the released texts of others such an "
-    "intruder learns to find {released.after:share.1} (before hardening {released.before:share.1}). Judge a release by "
-    "that number."
+_STILL = (
+    "An intruder of the rounds still identifies the subject of {still_found:,} texts: about as many as by guessing, or "
+    "a limit was reached."
 )
-_STILL = "The attacker still finds the subject of {still_found:,} texts: words were used up, or a floor was hit."
-_ADAPTIVE_FIGURE = "Found by an intruder who has other released texts"
-_HARDENING_FIGURES = f"""
-    Judge finds the subject | chosen.judge      | share.1  | among its {{among}}
-    {_ADAPTIVE_FIGURE}      | released.after    | share.1  | among its {{among}}        | released.after
-    Words gone              | chosen.weighted   | share.1  | general words as half gone
-    Similarity              | chosen.similarity | number.3 | cosine with the original
+_HARDENING_FIGURES = """
+    Content gone | chosen.gone       | share.1  | nouns, verbs, adjectives, adverbs and numbers
+    Words gone   | chosen.removed    | share.1  | placeholders not counted, general words as left
+    Similarity   | chosen.similarity | number.3 | cosine with the original
 """
 _BEFORE = {
-    "Judge finds the subject": "levels.0.judge",
-    _ADAPTIVE_FIGURE: "released.before.value",
-    "Words gone": "levels.0.weighted",
+    "Content gone": "levels.0.gone",
+    "Words gone": "levels.0.removed",
     "Similarity": "levels.0.similarity",
 }
 _LEVEL = """
-    Attacker finds           | attacker   | share.1
-    Judge finds              | judge      | share.1
-    Words gone               | removed    | share.1  | Placeholders not counted
-    Gone, general words half | weighted   | share.1
-    Similarity               | similarity | number.3 | Mean cosine with the original
+    Content gone | gone       | share.1  | Share of the originals' content words
+    Worst        | worst      | share.1  | The greatest of the three shares beside
+    Naive        | naive      | share.1  | Identified by who has learnt from originals
+    Blind        | blind      | share.1  | Identified by who passes over the words brought in, too
+    Adaptive     | adaptive   | share.1  | Identified by who has learnt from the hardened texts of others
+    Words gone   | removed    | share.1  | Placeholders not counted, general words as left
+    Similarity   | similarity | number.3 | Mean cosine with the original
 """
 
 
-def _describe_counted_guesses(result: Values) -> Plain:
-    """Word which guesses count: the first, or the first k."""
-    rank = int(result.get("rank") or 1)
-    return {"among": "first guess" if rank == 1 else f"first {rank} guesses"}
+def _draw_hardening_panel(result: Values) -> Iterator[Block]:
+    panel = result.get_part("panel")
+    yield from draw_parts(PANEL, Values({**panel, **describe_guesses(panel)}))
 
 
 def _list_hardening_groups(result: Values) -> list[Plain]:
@@ -339,35 +345,31 @@ def _list_hardening_groups(result: Values) -> list[Plain]:
 
 
 def _list_hardening_levels(result: Values) -> list[Plain]:
-    levels = [
-        {**level, "lead": "" if level.get("lead") is None else f"{level['lead']:.2f}"}
-        for level in result.list_rows("levels")
-    ]
-    return [{**levels[0], "lead": "as anonymised"}, *levels[1:]]
+    levels = [{**level, "name": f"round {k}"} for k, level in enumerate(result.list_rows("levels"))]
+    return [{**levels[0], "name": "as anonymised"}, *levels[1:], {**result.get_part("chosen"), "name": "as released"}]
 
 
-def _draw_hardening_curve(result: Values) -> Iterator[Block]:
-    levels, chosen = result.list_rows("levels")[1:], result.get_part("chosen")
+def _draw_hardening_frontier(result: Values) -> Iterator[Block]:
     series = []
-    for slot, (name, title) in enumerate((("judge", "Judge"), ("attacker", "Attacker"))):
-        points = (
+    for slot, name in enumerate(("adaptive", "blind", "naive")):
+        points = [
             Point(
-                level.get_estimate("weighted").value,
+                level.get_estimate("gone").value,
                 level.get_estimate(name).value,
-                f"lead {level.get('lead')}",
+                str(level.get("name")),
                 (("Similarity", level.get_estimate("similarity")),),
-                "chosen" if level.get("lead") == chosen.get("lead") else "",
+                "chosen" if level.get("name") == "as released" else "",
             )
-            for level in levels
-            if level.has_estimate(name)
-        )
-        series.append(Series(title, tuple(points), slot, "full"))
+            for level in map(Values, _list_hardening_levels(result))
+            if level.has_estimate(name) and level.has_estimate("gone")
+        ]
+        series.append(Series(name.capitalize(), tuple(points), slot, "full"))
     yield Chart(
-        "Risk against what is taken away",
-        Axis("Words gone, general words as half", "share"),
-        Axis("Subjects found", "share", 0),
+        "Risk against content",
+        Axis("Content words gone", "share"),
+        Axis("Subjects identified", "share", 0),
         tuple(series),
-        description="Share of texts whose subject is found at each level of hardening, against the words gone.",
+        description="Share of texts whose subject is identified after each round, against the content that is gone.",
         better="lower left",
     )
 
@@ -377,14 +379,13 @@ hardening_section = SectionSpec(
     "hardening",
     lambda result: result.get("levels") and result.get("chosen"),
     (
+        _draw_hardening_panel,
         Paragraph(_HARDENING_LEAD, "lead"),
         KeyFigures(_HARDENING_FIGURES, before=_BEFORE),
-        Warn(_ADAPTIVE, "warning", when="released.after"),
         Warn(_STILL, when="still_found"),
-        _draw_hardening_curve,
+        _draw_hardening_frontier,
+        ValueTable("The frontier", _list_hardening_levels, f"Level | name \n {_LEVEL}"),
         ValueTable("As released, group by group", _list_hardening_groups, f"Group | name \n {_LEVEL}", when="groups"),
-        Folded("Every level of the curve", (ValueTable("", _list_hardening_levels, f"Lead | lead \n {_LEVEL}"),)),
         Folded("How to read this", (Paragraph(_HARDENING_READING),)),
     ),
-    _describe_counted_guesses,
 )

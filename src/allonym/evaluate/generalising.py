@@ -1,0 +1,221 @@
+"""A text while it becomes more general: what may change next, what that costs, and how the text reads then.
+
+A word gives way to a general one; a whole sentence goes where it mostly tells who it is about. Placeholders and
+function words stay as they are unless their sentence goes.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from allonym.detection.words import read_ordinary_words
+from allonym.evaluate.rewording import (
+    CONTENT,
+    Word,
+    list_general_replacements,
+    list_words_and_placeholders,
+    make_edits,
+)
+from allonym.plan import Edit, apply_edits, locate_replacements
+
+_AGAIN = 0.03  # what any change costs beside the content words that it loses, such as to make a general word more so
+_GENERAL = 0.8  # what it costs to make a word general that something is still known of
+_RARE_PARTS = frozenset({"NOUN", "PROPN", "ADJ", "VERB", "X"})
+
+
+class Move(NamedTuple):
+    """A change that a text can take.
+
+    Attributes:
+        words: numbers of the words that it changes.
+        cost: in content words; sentence: number of the sentence that goes, -1 for words.
+    """
+
+    words: tuple[int, ...]
+    cost: float
+    sentence: int = -1
+
+
+class Draft:
+    """A text on its way to a general one.
+
+    Args:
+        original: the text before anonymisation; English.
+        text: the anonymised text.
+
+    Attributes:
+        words: of the anonymised text, with its placeholders.
+        taken: for each word, how many of its general replacements it has gone through.
+        dropped: numbers of the sentences that went.
+    """
+
+    def __init__(self, original: str, text: str) -> None:
+        self.text = text
+        self.words = list_words_and_placeholders(text)
+        self.taken = [0] * len(self.words)
+        self.dropped: set[int] = set()
+        self._choices = [list_general_replacements(self.words, i) for i in range(len(self.words))]
+        self._sentences = _list_sentences(text, self.words)
+        self._sentence_of = [k for k, sentence in enumerate(self._sentences) for _ in sentence]
+        self._content = Counter(
+            w.lower_text for w in list_words_and_placeholders(original) if w.label is None and w.part in CONTENT
+        )
+        self._total = sum(self._content.values())
+
+    @property
+    def state(self) -> list[list[int]]:
+        """What has changed: ``taken``, and ``dropped`` in order; a draft of the same texts can be set to it."""
+        return [list(self.taken), sorted(self.dropped)]
+
+    @state.setter
+    def state(self, value: Sequence[Sequence[int]]) -> None:
+        self.taken, self.dropped = list(value[0]), set(value[1])
+
+    @property
+    def total(self) -> int:
+        """Number of content words of the original."""
+        return self._total
+
+    def compute_share_gone(self) -> float:
+        """Return the share of the original's content words that the text no longer has; NaN where there are none."""
+        if not self._total:
+            return float("nan")
+        left = self._count_words_left()
+        return 1 - sum(min(n, left[word]) for word, n in self._content.items()) / self._total
+
+    def list_hints(self) -> list[int]:
+        """List the words that people may recognise somebody by, whatever intruders make of them, and that are there
+        still: rare ones, superlatives, and ``first`` or ``only``."""
+        return [i for i, word in enumerate(self.words) if self._choices[i] and self._is_left(i) and is_hint(word)]
+
+    def list_moves(self) -> list[Move]:
+        """List what can change now."""
+        left = self._count_words_left()
+        mentions: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+        for i, word in enumerate(self.words):
+            if self._sentence_of[i] not in self.dropped and self.taken[i] < len(self._choices[i]):
+                mentions[word.lower_text, self.taken[i]].append(i)
+        out = []
+        for (word, steps), places in mentions.items():
+            lost = 0 if steps else self._count_lost(left, Counter({word: len(places)}))
+            rate = _GENERAL if self._choices[places[0]][0] else 1.0
+            out.append(Move(tuple(places), lost * rate + _AGAIN))
+        if len(self._sentences) - len(self.dropped) > 1:
+            for k, sentence in enumerate(self._sentences):
+                if k in self.dropped:
+                    continue
+                there = Counter(self.words[i].lower_text for i in sentence if self._is_left(i))
+                out.append(Move(tuple(sentence), self._count_lost(left, there) + _AGAIN, k))
+        return out
+
+    def make_move(self, move: Move) -> None:
+        """Make a change; what has gone in the meantime stays gone."""
+        if move.sentence >= 0:
+            if len(self._sentences) - len(self.dropped) > 1:
+                self.dropped.add(move.sentence)
+            return
+        for i in move.words:
+            self.taken[i] = min(self.taken[i] + 1, len(self._choices[i]))
+
+    def make_edits(self) -> list[Edit]:
+        """Return the edits of the anonymised text: sorted, disjoint."""
+        view: list[Word] = []
+        new_words: dict[int, str] = {}
+        for k, sentence in enumerate(self._sentences):
+            if k in self.dropped:
+                new_words[len(view)] = ""
+                view.append(Word(self.words[sentence[0]].start, self.words[sentence[-1]].end, ".", "PUNCT"))
+                continue
+            for i in sentence:
+                if self.taken[i]:
+                    new_words[len(view)] = self._choices[i][self.taken[i] - 1]
+                view.append(self.words[i])
+        return make_edits(self.text, view, new_words)
+
+    def render(self) -> str:
+        """Return the text as it reads now."""
+        return apply_edits(self.text, self.make_edits())
+
+    def sum_by_word(self, leads: Sequence[tuple[int, int, float]]) -> list[float]:
+        """Return for each word what the passages of the rendered text add that stand for it; the words of an edit
+        share."""
+        edits = self.make_edits()
+        places = locate_replacements(edits)
+        ends = [edit.end for edit in edits]
+        starts: list[int] = []  # where each piece of the rendered text begins
+        words_of: list[list[int]] = []
+        last = -1
+        for i, word in enumerate(self.words):
+            k = bisect_right(ends, word.start)
+            if k < len(edits) and edits[k].start < word.end:
+                if k != last:
+                    starts.append(places[k][0])
+                    words_of.append([])
+                    last = k
+                words_of[-1].append(i)
+            else:
+                starts.append(word.start + (places[k - 1][1] - ends[k - 1] if k else 0))
+                words_of.append([i])
+        out = [0.0] * len(self.words)
+        for start, _, weight in leads:
+            k = bisect_right(starts, start) - 1
+            if k >= 0:
+                for i in words_of[k]:
+                    out[i] += weight / len(words_of[k])
+        return out
+
+    def _is_left(self, i: int) -> bool:
+        return self.words[i].label is None and not self.taken[i] and self._sentence_of[i] not in self.dropped
+
+    def _count_words_left(self) -> Counter[str]:
+        return Counter(word.lower_text for i, word in enumerate(self.words) if self._is_left(i))
+
+    def _count_lost(self, left: Counter[str], gone: Counter[str]) -> int:
+        """Count the content words of the original that are lost when some of the words left go."""
+        return sum(min(self._content[w], left[w]) - min(self._content[w], max(0, left[w] - n)) for w, n in gone.items())
+
+
+def _list_sentences(text: str, words: Sequence[Word]) -> list[list[int]]:
+    """List the numbers of the words of each sentence: up to a full stop, an exclamation or a question mark, or the end
+    of a line."""
+    out: list[list[int]] = []
+    ended = True
+    for i, word in enumerate(words):
+        if ended or "\n" in text[words[i - 1].end : word.start]:
+            out.append([])
+        out[-1].append(i)
+        ended = word.label is None and word.text[:1] in ".!?" and text[word.end : word.end + 1].strip() == ""
+    return out
+
+
+@cache
+def _read_common_words() -> frozenset[str]:
+    """Return the ordinary words, and the whole words among the encoder's pieces: the commonest of a large corpus."""
+    pieces = files("allonym.models.english").joinpath("vocab.txt").read_text(encoding="utf-8").split()
+    return read_ordinary_words() | {piece for piece in pieces if piece.isalpha()}
+
+
+@cache
+def _is_common(word: str) -> bool:
+    stems = (word, *(word.removesuffix(end) for end in ("s", "es", "d", "ed", "ing")), word[:-3] + "y", word[:-3] + "e")
+    return any(stem in _read_common_words() for stem in stems)
+
+
+_UNIQUE = frozenset("first only sole".split())
+_NO_SUPERLATIVES = frozenset("best latest honest modest earnest west east".split())
+
+
+def is_hint(word: Word) -> bool:
+    """Tell whether somebody may be recognised by a word, whatever it means: few people use it, or it says that somebody
+    is the only one or the most."""
+    if word.label is not None:
+        return False
+    low = word.lower_text
+    if low in _UNIQUE or (word.part == "ADJ" and low.endswith("est") and low not in _NO_SUPERLATIVES):
+        return True
+    return word.part in _RARE_PARTS and len(low) > 2 and low.isalpha() and not _is_common(low)
