@@ -54,7 +54,8 @@ def test_the_command_intruder(call, files):
     for name, words in PEOPLE.items():
         (files / "public").mkdir(exist_ok=True)
         (files / "public" / f"{name}.txt").write_text(f"It is known for {' '.join(words)}.")
-    assert call(*base, "--background", files / "public", "--json", files / "public.json", "--quiet").code == 0
+    public = ["--field", "text", "--background", files / "public", "--json", files / "public.json"]
+    assert call(*base, *public, "--quiet").code == 0
     rows = {row["name"]: row for row in json.loads((files / "public.json").read_text())["linkage"]["panel"]["rows"]}
     assert rows["background words"]["identified"]["n"] == 80 and rows["background words"]["before"]["value"] == 1
     wrong = call("evaluate", "intruder", files / "before.jsonl", files / "after.jsonl", "--subject", "persons")

@@ -84,9 +84,10 @@ class Original(SettingGroup):
         return read_pairs(**vars(self))
 
     def read_background(self, path: Path | None, subject: str | None) -> list[tuple[str, str]]:
-        """Read further texts with their subjects, in the fields of ORIGINAL; none without a path.
+        """Read further texts with their subjects; none without a path.
 
-        A text of a folder that has no such field is about whom its file is named after.
+        A file has them in the fields of ORIGINAL. The files of a folder are read wholly; where they have no subject,
+        each is about whom it is named after.
 
         Raises:
             UsageError, DataError: a text has no subject, or as :func:`allonym.evaluate.pairs.read_pairs`.
@@ -97,7 +98,9 @@ class Original(SettingGroup):
             return []
         if subject is None:
             raise UsageError("--background requires --subject")
-        pairs = replace(self, original=path, anonymised=path, anonymised_field=(), metadata=None).read_pairs()
+        field = () if path.is_dir() else self.field
+        there = replace(self, original=path, anonymised=path, field=field, anonymised_field=(), metadata=None)
+        pairs = there.read_pairs()
         if path.is_dir() and not any(get_metadata_value(meta, subject) for meta in pairs.meta):
             return [(text, PurePath(name).stem) for text, name in zip(pairs.original, pairs.ids, strict=True)]
         return list(zip(pairs.original, pairs.labels(subject), strict=True))
