@@ -93,6 +93,9 @@ class Book(Protocol):
     def enter(self, kind: str, key: str, value: str) -> bool:
         """Give ``key`` a value. Returns False and changes nothing where another key of the kind has that value."""
 
+    def has_value(self, kind: str, value: str) -> bool:
+        """Tell whether a key of the kind has a value."""
+
     def number(self, kind: str) -> int:
         """Return the kind's next number, from 1. No number comes twice."""
 

@@ -13,7 +13,7 @@ from allonym.cli.options import JSON, SecretChoice
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.cli.vault import ACTOR, VAULT
-from allonym.errors import DataError
+from allonym.errors import DataError, VaultError
 from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
@@ -141,6 +141,58 @@ def import_(
     with secret.open_vault(where) as opened:
         counts = import_people(opened, scope, _read_rows(file), actor=actor)
     print_note(f"{counts.new} people are new, {counts.extended} have more names, {counts.same} did not change")
+
+
+@people.command(short_help="Erase a person from the vault and from files.")
+@take_options
+def erase(
+    where: str = VAULT,
+    person: str = declare_setting(REQUIRED, "person to erase", option="<PERSON>"),
+    *,
+    scope: str | None = declare_setting(None, "only from this scope; a number needs it", option="NAME"),
+    secret: SecretChoice,
+    within: tuple[Path, ...] = declare_setting(
+        (), "also cover the person in this file, or in all files of this folder", noun="path", option="--in PATH"
+    ),
+    yes: bool = declare_setting(False, "do not ask for confirmation", option="--yes, -y"),
+    actor: str = ACTOR,
+) -> None:
+    """Erase a person for good: from the register, the originals and the plans of all subjects, and from files.
+
+    In files, sources and outputs, the person's names are replaced by [ERASED]; plans lose the person's edits. Then the
+    vault and all these files are searched once more. The rest of each document can still be restored. Somebody of the
+    same name gets another replacement afterwards. The exit code is 1 if nobody is found or anything is left.
+
+    \b
+    Example:
+      allonym people erase study.vault 3 --scope study --in interviews --in safe --secret-file study.key
+    """
+    from allonym.files.erasing import erase_person
+
+    with secret.open_vault(where) as opened:
+        if scope is not None:
+            from allonym.vault.people import check_scope
+
+            check_scope(opened, scope)
+        if not yes:
+            places = "".join(f" and {path}" for path in within)
+            click.confirm(f"Permanently erase this person from {where}{places}?", abort=True, err=True)
+        erasure = erase_person(opened, person, scope=scope, paths=within, actor=actor)
+    erased, files = erasure.vault, erasure.files
+    checked = "no trace left in its files" if erased.purged.checked == "files" else "none left in its tables"
+    summary = f"{erased.rows} rows of the vault, {erased.edits} edits in the plans of {erased.documents} documents"
+    print_note(f"{summary}; {checked}", label="erased:")
+    if within:
+        summary = f"{files.places} places in {files.changed} of {files.files} files"
+        print_note(f"{summary}; all were searched again", label="erased:")
+    for name, reason in files.left:
+        print_note(f"{name}: {reason}", label="left:")
+    if files.named:
+        print_note(f"the names of {files.named} files or folders hold the person's; rename them", label="left:")
+    if not (erased.rows or files.places):
+        raise VaultError("nothing of this person is in the vault or the files; `allonym people list` shows everybody")
+    if files.left or files.named:
+        raise DataError(f"the person is not erased everywhere: {len(files.left) + files.named} files remain")
 
 
 def _read_rows(file: Path) -> Iterator[list[str]]:

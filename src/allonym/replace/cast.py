@@ -130,6 +130,10 @@ class Ledger:
         """Return the value that ``key`` has in the scope; None without one, or without a vault."""
         return self._book.recall(kind, key) if self._book is not None else None
 
+    def has_value(self, kind: str, value: str) -> bool:
+        """Tell whether a key of the scope has a value; False without a vault."""
+        return self._book is not None and self._book.has_value(kind, value)
+
     def share(self, kind: str, key: str, value: str) -> None:
         """Give ``key`` a value in the scope, for documents in which only it occurs, unless it has one already."""
         if self._book is not None and self._book.recall(kind, key) is None:
@@ -257,6 +261,10 @@ class CorpusBook:
             return False
         self._values[kind, key] = value
         return True
+
+    def has_value(self, kind: str, value: str) -> bool:
+        """See :class:`Book`."""
+        return (kind, value) in self._owners
 
     def number(self, kind: str) -> int:
         """See :class:`Book`."""

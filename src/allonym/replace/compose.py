@@ -303,6 +303,10 @@ class BookView:
         """See :class:`Book`."""
         return self.book.enter(self._append_mark_to_kind(kind), key, value)
 
+    def has_value(self, kind: str, value: str) -> bool:
+        """See :class:`Book`."""
+        return self.book.has_value(self._append_mark_to_kind(kind), value)
+
     def number(self, kind: str) -> int:
         """See :class:`Book`."""
         return self.book.number(kind)

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 # two names joined, of which there are always enough.
 _SIMILAR, _SAME_ORIGIN, _ENGLISH, _ANY = 20, 34, 46, 54
 _ENOUGH = 12  # names that a narrower pool must have
+_DIFFERENT = 4  # choices in which a given name of anybody else in the scope is passed over
 _LONG = 32  # letters from which on nobody mistakes a name for another by one of them
 _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
@@ -289,6 +290,8 @@ def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str |
             return " ".join((former, *families))
         use_two = is_double and attempt >= 3
         name = _propose_double_name(cast, pools[1], key + person.salt, attempt) if use_two else propose(attempt)
+        if person.salt and families and attempt < _DIFFERENT and name and cast.ledger.has_value(GIVEN, name):
+            return ""  # two people who meet in a later document could not both keep it there
         return " ".join((name, *families)) if name else name
 
     new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word)

@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from allonym.text.fold import fold, fold_spellings
 from allonym.text.names import PARTICLES, find_given_name_variants, list_name_spellings, split_name
 from allonym.text.words import WORD
 
-_GAP = re.compile(r"[\s.,'’_‐‑+%\-]{0,4}|%20|&nbsp;")
+_GAP = re.compile(r"\s{0,3}[,'’‘\"“”()]?\s{0,3}|[._+‐‑-]|%20|&nbsp;")
 """What may stand between the words of one name."""
+_AFTER_INITIAL = re.compile(r"\.?\s{0,3}")
 _BETWEEN = 3  # words that may stand between a given and a family name
 _LEAST_JOINED = 4  # letters of a family name that is known with an initial stuck to it
 _AROUND = "@_./-\\=&?#"  # signs of addresses and names of files
@@ -29,13 +31,15 @@ class NameForms:
         pairs: given name (empty: none) and family name of each full name, as words in plain form.
         middle: words that may stand between them.
         parts: words that name the person alone.
-        shared: number of words that do not, since they are other people's too.
+        shared: words of the name that are other people's too; alone they count only where the person is named anyway.
+        others: all words of other people's names.
     """
 
     pairs: tuple[tuple[str, str], ...]
     middle: frozenset[str]
     parts: frozenset[str]
-    shared: int = 0
+    shared: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
     @classmethod
     def of_names(cls, names: Iterable[str], others: Collection[str] = ()) -> NameForms:
@@ -59,14 +63,16 @@ class NameForms:
                     pairs.update(dict.fromkeys((first, family[-1]) for first in _list_first_names(firsts[0])))
                     middle.update(family)
         alone = frozenset(parts - set(others))
-        return cls(tuple(pairs), frozenset(middle | PARTICLES), alone, len(parts) - len(alone))
+        return cls(tuple(pairs), frozenset(middle | PARTICLES), alone, frozenset(parts) - alone, frozenset(others))
 
-    def find(self, text: str, least: int = 1) -> list[tuple[int, int]]:
+    def find(self, text: str, least: int = 1, *, is_named: bool = False) -> list[tuple[int, int]]:
         """Return where a text names the person, as disjoint intervals in reading order.
 
         Args:
             text: any text.
             least: letters that a part of a name needs to count alone.
+            is_named: whether the person is known to be named in the text, as after a full name: then words that others
+                share count alone too, unless they stand in another's name.
         """
         if not self.occur_in_plain(fold(text)) and not self.occur_in_plain(" ".join(fold_spellings(text))):
             return []
@@ -74,8 +80,10 @@ class NameForms:
         has_capitals = text != text.lower()
         places = [match.span() for match, word in words if self._is_joined(word)]
         places += self._find_full_names(text, words)
-        for match, word in words:
-            if self._find_part(word) and len(word) >= least:
+        is_named = is_named or bool(places)
+        for i, (match, word) in enumerate(words):
+            counts = self._has_part(word, self.parts) or (is_named and self._is_named_by(words, i))
+            if counts and len(word) >= least:
                 around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
                 if match[0] != match[0].lower() or not has_capitals or any(sign in _AROUND for sign in around):
                     places.append(match.span())
@@ -83,10 +91,17 @@ class NameForms:
 
     def occur_in_plain(self, plain: str) -> bool:
         """Tell whether a folded text may name the person; a quick test."""
-        return any(part in plain for part in self.parts) or any(family in plain for _, family in self.pairs)
+        return any(word in plain for word in chain(self.parts, self.shared, (family for _, family in self.pairs)))
 
-    def _find_part(self, word: str) -> bool:
-        return word in self.parts or (word[-1:] == "s" and word[:-1] in self.parts)
+    def _has_part(self, word: str, parts: frozenset[str]) -> bool:
+        return word in parts or (word[-1:] == "s" and word[:-1] in parts)
+
+    def _is_named_by(self, words: list[tuple[re.Match[str], str]], index: int) -> bool:
+        """Tell whether a word that others share stands in none of their names."""
+        if not self._has_part(words[index][1], self.shared):
+            return False
+        around = {word for _, word in (*words[max(0, index - 1) : index], *words[index + 1 : index + 2])}
+        return not around & (self.others - self.shared)
 
     def _is_joined(self, word: str) -> bool:
         """Tell whether a word is a full name without a space, as in addresses: ``adabrook``, ``abrook``."""
@@ -109,7 +124,7 @@ class NameForms:
             previous = first
             for second, other in words[i + 1 : i + 2 + _BETWEEN]:
                 gap = text[previous.end() : second.start()]
-                if not _GAP.fullmatch(gap):
+                if not (_AFTER_INITIAL if previous.end() - previous.start() == 1 else _GAP).fullmatch(gap):
                     break
                 bare = other[:-1] if other[-1:] == "s" and other not in families | firsts else other
                 straight = (word, bare) in pairs or (word, bare) in initialled

@@ -187,6 +187,14 @@ class Book:
             self.flush()
         return True
 
+    def has_value(self, kind: str, value: str) -> bool:
+        """Tell whether a key of the kind has a value."""
+        digest = self._compute_digest("value", kind, value)
+        if digest in self._holders:
+            return True
+        holder = self._connection.execute(_HOLDERS, {"value": digest}).one_or_none()
+        return holder is not None and not self._is_expired(holder.expires)
+
     def number(self, kind: str) -> int:
         """Return the kind's next number, from 1; no number is returned twice."""
         digest = self._compute_digest("counter", kind)
@@ -222,7 +230,7 @@ class Book:
         return self._register.find_person(key)
 
     def enter_person(
-        self, key: str, names: Sequence[str], salt: str = "", keys: Sequence[str] = ()
+        self, key: str, names: Sequence[str], salt: str = "", keys: Sequence[str] = (), number: int = 0
     ) -> RegisteredPerson:
         """Enter a new person, who occurs in a document of the subject.
 
@@ -230,6 +238,7 @@ class Book:
             key: of the entity; where another person has it, a number is added.
             names: the fullest first.
             keys: further keys that the person had.
+            number: which nobody of the register has; 0: the next one.
             salt: as it was in another vault; empty: a new one.
         """
         self._check_is_open()
@@ -238,7 +247,7 @@ class Book:
             count += 1
             chosen = f"{key}{NAMESAKE}{count}"
         salt = salt or self._register.make_salt(chosen)
-        person = RegisteredPerson(self.number("person"), (chosen, *keys), tuple(names), salt)
+        person = RegisteredPerson(number or self.number("person"), (chosen, *keys), tuple(names), salt)
         self._register.write_person(person, self._expires)
         self.use_person(person)
         self.added["people"] += 1

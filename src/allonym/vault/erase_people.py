@@ -43,11 +43,15 @@ class _Target:
         names: all names.
         forms: of the names.
         pairs: replacement and original of what belongs to the person alone.
+        surfaces: texts by which documents named the person.
+        places: digest of the original text of each plan to the places of its dropped edits.
     """
 
     keys: frozenset[str]
     names: tuple[str, ...]
     forms: NameForms
+    surfaces: set[str] = field(default_factory=set)
+    places: dict[str, tuple[tuple[int, int], ...]] = field(default_factory=dict)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     full: NameForms = field(init=False)
 
@@ -92,6 +96,7 @@ def erase_person(
     if is_number and not scopes:
         raise VaultError(f"{sealer.where} has no such scope")
     traces, edits, documents = Traces(), 0, 0
+    places: dict[str, tuple[tuple[int, int], ...]] = {}
     names: dict[str, None] = {}
     others: set[str] = set()
     for row in scopes:
@@ -101,7 +106,6 @@ def erase_person(
         rest = [other for other in people if other is not registered]
         words = {w for p in rest for name in p.names for spelling in list_name_spellings(name) for w in spelling}
         target = _make_target(registered, person, words)
-        names.update(dict.fromkeys(target.names))
         others |= words
         _erase_known(connection, sealer, traces, row, target)
         _erase_assigned(connection, sealer, traces, row, target)
@@ -110,11 +114,13 @@ def erase_person(
         edits, documents = edits + sum(counts), documents + sum(map(bool, counts))
         if registered is not None:
             erase_rows_where(connection, traces, PEOPLE, store.people.c.digest == register.compute_row(registered.key))
+        names.update(dict.fromkeys((*target.names, *sorted(target.surfaces))))
+        places |= target.places
         _erase_subjects(connection, sealer, traces, row, target)
         change = store.scopes.update().where(store.scopes.c.id == row.id)
         connection.execute(change.values(changes=store.scopes.c.changes + 1))
     _replace_salt_number(connection, traces)
-    return traces, ErasedPerson(_NOTHING, documents, edits, tuple(names), frozenset(others))
+    return traces, ErasedPerson(_NOTHING, documents, edits, tuple(names), frozenset(others), places)
 
 
 def _choose_person(people: Sequence[RegisteredPerson], person: str | int) -> RegisteredPerson | None:
@@ -148,6 +154,8 @@ def _erase_known(connection: sa.Connection, sealer: Sealer, traces: Traces, scop
             entry = decrypt_replacement_row(sealer, scope.digest, row.digest, row.token, row.sealed)
             entity = entry.entity.rpartition(" PERSON:")[2] if " PERSON:" in entry.entity else entry.entity
             is_person = target.has_key(entry.entity) or target.has_key("PERSON:" + entity.removeprefix("PERSON:"))
+            if is_person:
+                target.surfaces.add(entry.original)
             if is_person or target.is_named_in(entry.original):
                 doomed.append(row.digest)
                 target.pairs.add((entry.replacement, entry.original))
@@ -196,6 +204,8 @@ def _erase_from_plan(
     is_named = bool(plan.document) and target.is_named_in(plan.document)
     if not count and not is_named:
         return 0
+    if plan.plan.digest:
+        target.places[plan.plan.digest] = tuple((e.start, e.end) for e in plan.plan.edits if is_dropped(e))
     changed = drop_edits(plan.plan, is_dropped) if count else plan.plan
     people = {number: key for number, key in plan.people.items() if key not in target.keys}
     new = ("" if is_named else plan.document, changed.digest, changed.result, pack_edits(changed, people), values[4])

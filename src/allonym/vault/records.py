@@ -179,8 +179,9 @@ class ErasedPerson:
         purged: rows that were deleted or rewritten without the person.
         documents: number of plans that no longer hold the person.
         edits: number of edits in them that were dropped.
-        names: all names of the person, for files.
+        names: all names of the person, and the texts by which documents named the person, for files.
         others: words of the names of other people in the same registers, in plain form.
+        places: digest of the original text of each plan to the places of the dropped edits in it, for files.
     """
 
     purged: Purged
@@ -188,6 +189,7 @@ class ErasedPerson:
     edits: int
     names: tuple[str, ...] = field(repr=False)
     others: frozenset[str] = field(repr=False)
+    places: Mapping[str, tuple[tuple[int, int], ...]] = field(repr=False, hash=False)
 
     @property
     def rows(self) -> int:

@@ -1,16 +1,17 @@
 """The people register of a scope: who has which names.
 
-A person is a row with a key, names and a salt, all encrypted. The key is that of the entity that was entered first, so
+A person is a row with keys, names and a salt, all encrypted. The key is that of the entity that was entered first, so
 that a person keeps the number of their tag. People are found by keyed digests of their whole names and of the words of
-these, in the normal form of :mod:`allonym.text.names`. The salt goes into the choice of the person's pseudonym. It is
-made from the vault's keys, the name and a number that every erasure replaces, so that nobody can make it again
-afterwards.
+these, in the normal form of :mod:`allonym.text.names`. The salt goes into the choice of the person's pseudonym, beside
+the vault's key. It is made from the person's key and a random number that every erasure replaces, so that nobody can
+make it again afterwards, whatever keys and names they have.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Any
 
 import sqlalchemy as sa
@@ -107,11 +108,8 @@ class Register:
 
     def make_salt(self, key: str) -> str:
         """Return the salt of a new person with this key."""
-        query = sa.select(store.meta.c.value).where(store.meta.c.name == "people")
-        value = self._connection.execute(query).scalar()
-        if not isinstance(value, bytes):
-            raise VaultError(f"{self._sealer.where}: what salts are made with is missing; it is damaged")
-        return self._sealer.digest("salt", self._digest, value.decode("ascii", "replace"), key)
+        value = f"{read_salt_number(self._connection)}\0{key}"
+        return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def write_person(self, person: RegisteredPerson, expires: int | None) -> None:
         """Write a person who is new, or whose names have changed."""
@@ -158,6 +156,11 @@ class Register:
 
     def _unseal(self, row: str, sealed: object) -> RegisteredPerson:
         return unpack_person(self._sealer.unseal(sealed, *_bind(self._digest, row)), self._sealer.where)
+
+
+def read_salt_number(connection: sa.Connection) -> str:
+    """Return the number that salts are made with: random, until somebody is erased."""
+    return store.read_meta_values(connection, "people").get("people", b"").decode("ascii", "replace")
 
 
 def unpack_person(values: Iterable[str], where: str) -> RegisteredPerson:

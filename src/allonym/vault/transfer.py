@@ -30,7 +30,7 @@ from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement
 from allonym.vault.keys import Sealer, Secret, derive_key, pack_texts
 from allonym.vault.plans import unpack_plan
 from allonym.vault.records import Merged, format_scope_names
-from allonym.vault.register import unpack_person
+from allonym.vault.register import read_salt_number, unpack_person
 from allonym.vault.store import (
     ASSIGNED,
     KNOWN,
@@ -81,8 +81,8 @@ def write_export(path: Path, rows: Iterable[Row], secret: Secret, *, overwrite: 
 
 
 def iterate_export_rows(connection: sa.Connection, sealer: Sealer, operator: bytes, now: int) -> Iterator[Row]:
-    """Yield what has not expired, in clear: the operator's key, then each scope's name and what belongs to it."""
-    yield "operator", operator.hex()
+    """Yield what has not expired, in clear: the operator's key and the salts' number, then each scope with its rows."""
+    yield "operator", operator.hex(), read_salt_number(connection)
     for place in connection.execute(sa.select(store.scopes).order_by(store.scopes.c.id)).all():
         yield "scope", sealer.unseal(place.sealed, "scope", place.digest)[0]
         names = {
@@ -137,6 +137,8 @@ def merge_export_file(
     if missing := [name for name in rename if name not in incoming.names]:
         raise UsageError(f"{path} has no scope {missing[0]!r} to rename; it has: {format_scope_names(incoming.names)}")
     adopted = is_empty and len(incoming.operator) == 32
+    if adopted and incoming.salt_number:
+        store.write_meta_values(connection, {"people": incoming.salt_number.encode()})
     return Merged(scopes=len(incoming.names), operator_key=adopted, **incoming.counts), incoming.operator
 
 
@@ -145,6 +147,7 @@ class _Incoming:
 
     def __init__(self, connection: sa.Connection, sealer: Sealer, rename: Mapping[str, str], now: int) -> None:
         self.operator = b""
+        self.salt_number = ""
         self.names: list[str] = []
         self.counts = {"known": 0, "assigned": 0, "plans": 0, "people": 0, "same": 0, "conflicts": 0, "ambiguous": 0}
         self._connection = connection
@@ -153,12 +156,14 @@ class _Incoming:
         self._now = now
         self._book: Book | None = None
         self._tokens: set[str] = set()
+        self._seen: Book | None = None  # whose register the numbers are of
+        self._numbers: set[int] = set()
 
     def import_row(self, row: Row) -> None:
         """Take one row of the file."""
         kind, *values = row
         if kind == "operator":
-            self.operator = bytes.fromhex(values[0])
+            self.operator, self.salt_number = bytes.fromhex(values[0]), "".join(values[1:])
         elif kind == "scope":
             self.finish_scope()
             self.names.append(values[0])
@@ -204,11 +209,15 @@ class _Incoming:
 
     def _import_person(self, book: Book, values: list[str], subjects: list[str]) -> None:
         person = unpack_person(values, self._sealer.where)
+        if book is not self._seen:
+            self._seen, self._numbers = book, {other.number for other in book.list_people()}
         same = book.find_person(person.key)
         if same is None:
             for subject in subjects[:1]:
                 book.about(subject)
-            same = book.enter_person(person.key, person.names, person.salt, person.keys[1:])
+            number = 0 if person.number in self._numbers else person.number
+            same = book.enter_person(person.key, person.names, person.salt, person.keys[1:], number)
+            self._numbers.add(same.number)
         else:
             self.counts["same" if same.names == person.names else "conflicts"] += 1
         for subject in subjects:
