@@ -225,7 +225,7 @@ def measure_erasure(folder: Path, policy: str = "pseudonyms") -> dict[str, objec
         "words before": before,
         "words left": left,
         "originals left": known,
-        "unfinished files": len(erasure.files.left),
+        "unfinished files": len(erasure.files.leftovers),
         "places": erasure.files.places,
         "rows": erasure.vault.rows,
         "another pseudonym": former != again,

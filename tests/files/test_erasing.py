@@ -39,7 +39,7 @@ def test_text_files_keep_their_form(name, text, tmp_path):
     erased = erase_from_files([file], FORMS)
     content = file.read_text(encoding="utf-8").lower()
     assert "quennell" not in content and "zaphranda" not in content and COVER.lower() in content
-    assert (erased.files, erased.changed, erased.left) == (1, 1, ())
+    assert (erased.files, erased.changed, erased.leftovers) == (1, 1, ())
     assert file.stat().st_mode & 0o777 == 0o640
     assert erase_from_files([file], FORMS).changed == 0
 
@@ -54,7 +54,7 @@ def test_packages_and_compressed_files(tmp_path):
     written.save(str(tmp_path / "a.docx"))
     (tmp_path / "b.txt.gz").write_bytes(gzip.compress(b"Zaphranda Quennell"))
     files = sorted(tmp_path.iterdir())
-    assert erase_from_files(files, FORMS).left == ()
+    assert erase_from_files(files, FORMS).leftovers == ()
     with zipfile.ZipFile(tmp_path / "a.docx") as package:
         content = b"".join(package.read(name) for name in package.namelist())
     assert b"Quennell" not in content and b"Zaph" not in content
@@ -66,7 +66,7 @@ def test_what_cannot_be_covered_is_told_without_the_name(tmp_path):
     file = tmp_path / "a.bin"
     file.write_bytes(b"\0\xff\1" + b"Zaphranda Quennell" + b"\0")
     erased = erase_from_files([file], FORMS)
-    assert erased.left == ((str(file), "1 places could not be covered"),)
+    assert erased.leftovers == ((str(file), "1 places could not be covered"),)
 
 
 def test_names_of_files_are_counted(tmp_path):
@@ -80,7 +80,7 @@ def test_plans_lose_the_person_and_restore_the_rest(tmp_path):
     made = allonym.anonymize(text)
     file = tmp_path / "plans.jsonl"
     file.write_text(json.dumps({"id": "a", "plan": made.plan.to_dict(originals=True)}) + "\n")
-    assert erase_from_files([file], FORMS).left == ()
+    assert erase_from_files([file], FORMS).leftovers == ()
     plan = Plan.from_dict(json.loads(file.read_text())["plan"])
     assert allonym.restore(made.text, plan=plan).text == "[PERSON_1] met Tom Baker. [PERSON_1] left."
 
@@ -99,7 +99,7 @@ def test_a_vault_and_files_together(tmp_path):
         for name, text in texts.items():
             allonym.anonymize(allonym.Document(name, text), vault=vault, scope="s")
         erasure = erase_person(vault, "Zaphranda Quennell", paths=[source])
-        assert (erasure.files.changed, erasure.files.left) == (2, ())
+        assert (erasure.files.changed, erasure.files.leftovers) == (2, ())
         assert (source / "a.txt").read_text() == f"{COVER} met Tom Baker."
         assert (source / "c.txt").read_text() == texts["c.txt"]
         with pytest.raises(UsageError, match="does not exist"):

@@ -185,14 +185,14 @@ def erase(
     if within:
         summary = f"{files.places} places in {files.changed} of {files.files} files"
         print_note(f"{summary}; all were searched again", label="erased:")
-    for name, reason in files.left:
+    for name, reason in files.leftovers:
         print_note(f"{name}: {reason}", label="left:")
     if files.named:
         print_note(f"the names of {files.named} files or folders hold the person's; rename them", label="left:")
     if not (erased.rows or files.places):
         raise VaultError("nothing of this person is in the vault or the files; `allonym people list` shows everybody")
-    if files.left or files.named:
-        raise DataError(f"the person is not erased everywhere: {len(files.left) + files.named} files remain")
+    if files.leftovers or files.named:
+        raise DataError(f"the person is not erased everywhere: {len(files.leftovers) + files.named} files remain")
 
 
 def _read_rows(file: Path) -> Iterator[list[str]]:

@@ -55,14 +55,14 @@ class ErasedFiles:
         files: number of files that were read.
         changed: number of files that were written anew, or deleted because they held nothing but a cached answer.
         places: number of places that were covered.
-        left: files that still name the person, or cannot be read, each with the reason; without the name.
+        leftovers: files that still name the person, or cannot be read, each with the reason; without the name.
         named: number of files whose own names, or whose folders' names, hold the person's.
     """
 
     files: int = 0
     changed: int = 0
     places: int = 0
-    left: tuple[tuple[str, str], ...] = ()
+    leftovers: tuple[tuple[str, str], ...] = ()
     named: int = 0
 
 
@@ -109,7 +109,7 @@ def erase_from_files(
         cache_key: opens cached answers of a language model; None: these are not looked at.
     """
     count = changed = places = named = 0
-    left: list[tuple[str, str]] = []
+    leftovers: list[tuple[str, str]] = []
     for file in files:
         count += 1
         named += bool(forms.find(str(file)))
@@ -121,11 +121,11 @@ def erase_from_files(
             covered, is_named = cover_person(file, forms, known_places)
             changed, places = changed + bool(covered), places + covered
             if remaining := count_places(file, forms, is_named=is_named):
-                left.append((str(file), f"{remaining} places could not be covered"))
+                leftovers.append((str(file), f"{remaining} places could not be covered"))
         except (AllonymError, OSError) as error:
             reason = str(error) if isinstance(error, AllonymError) else type(error).__name__
-            left.append((str(file), reason))
-    return ErasedFiles(count, changed, places, tuple(left), named)
+            leftovers.append((str(file), reason))
+    return ErasedFiles(count, changed, places, tuple(leftovers), named)
 
 
 def cover_person(file: Path, forms: NameForms, known_places: Places = MappingProxyType({})) -> tuple[int, bool]:
