@@ -2,6 +2,10 @@
 
 import re
 
+from allonym.files import anonymize_path
+from allonym.files.restoring import restore_files
+from allonym.vault import Vault
+
 ICS = """BEGIN:VCALENDAR\r
 VERSION:2.0\r
 METHOD:REQUEST\r
@@ -43,8 +47,8 @@ def test_a_calendar_stays_one(run):
         assert original not in text
     lines = re.sub(r"\r\n[ \t]", "", text).split("\r\n")
     assert lines[:4] == ICS.split("\r\n")[:4] and lines[-3:] == ["END:VEVENT", "END:VCALENDAR", ""]
-    assert "DTSTART;TZID=Europe/London:19700101T000000Z" in lines
-    assert "RRULE:FREQ=WEEKLY;UNTIL=19700101;BYDAY=TU" in lines
+    assert 'DTSTART;TZID=Europe/London;X-ALLONYM="[DATE_TIME_1]":19700101T000000Z' in lines
+    assert 'RRULE;X-ALLONYM="[DATE_TIME_3]":FREQ=WEEKLY;UNTIL=19700101;BYDAY=TU' in lines
     assert "SUMMARY:Keys for [PERSON_1]\\, at noon" in lines
     assert 'ORGANIZER;CN="[PERSON_2]":mailto:EMAIL_ADDRESS_1@redacted.invalid' in lines
     assert "ATTENDEE;ROLE=REQ-PARTICIPANT;CN=[PERSON_1];RSVP=TRUE:mailto:EMAIL_ADDRESS_2@redacted.invalid" in lines
@@ -113,4 +117,22 @@ END:VCARD\r
     text = out.decode()
     for original in ("Okafor", "Adaeze", "okafor", "Brook", "=4F", "QWRh", "YWZv", "QUOTED"):
         assert original not in text
-    assert "X-BAR:19700101 by " in text and text.startswith("BEGIN:VCARD") and text.endswith("END:VCARD\r\n")
+    assert ":19700101 by " in text and text.startswith("BEGIN:VCARD") and text.endswith("END:VCARD\r\n")
+
+
+def test_times_of_a_calendar_come_back(tmp_path):
+    calendar = (
+        'BEGIN:VEVENT\r\nDTSTART;TZID="Europe/London":20240312T093000\r\nEXDATE:20240319T093000Z,20240326T093000Z\r\n'
+        "RRULE:FREQ=WEEKLY;UNTIL=20241231;BYDAY=TU\r\nSUMMARY:x\r\nEND:VEVENT\r\n"
+    )
+    safe, back = tmp_path / "safe.ics", tmp_path / "back.ics"
+    for preset in ("reversible", "wild-tags"):
+        (tmp_path / "a.ics").write_bytes(calendar.encode())
+        with Vault.create(tmp_path / preset, b"a secret of the tests, long enough") as vault:
+            anonymize_path(tmp_path / "a.ics", safe, preset, vault=vault, key=vault.operator_key, overwrite=True)
+            assert b"2024" not in safe.read_bytes() and b"\0" not in safe.read_bytes()
+            restore_files([(safe, back)], vault=vault)
+            assert back.read_bytes() == calendar.encode()
+            safe.write_bytes(safe.read_bytes().replace(b"BYDAY=TU", b"BYDAY=WE"))
+            restore_files([(safe, back)], vault=vault)
+            assert back.read_bytes() == calendar.replace("=TU", "=WE").encode()

@@ -1,14 +1,14 @@
 """Calendars (ICS) and address cards (VCF): names, addresses and notes form one document; the properties stay valid.
 
-Addresses that are covered become ones at ``redacted.invalid``, and times 1 January 1970. Pictures, sounds, keys and
-attached files are left out.
+Addresses that are covered become ones at ``redacted.invalid``, and times 1 January 1970, with what stands for them in a
+parameter ``X-ALLONYM``, for restoring. Pictures, sounds, keys and attached files are left out.
 """
 
 from __future__ import annotations
 
 import quopri
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from allonym.document import PROSE, TECHNICAL
@@ -40,7 +40,7 @@ _STRUCTURAL = frozenset(
 )
 _STRUCTURAL_PARAMETERS = frozenset(
     "TYPE VALUE ENCODING CHARSET LANGUAGE PREF ROLE PARTSTAT RSVP CUTYPE RELATED RELTYPE FMTTYPE FBTYPE RANGE "
-    "MEDIATYPE CALSCALE ALTID PID INDEX LEVEL TZID SCHEDULE-AGENT SCHEDULE-STATUS FEATURE DISPLAY".split()
+    "X-ALLONYM MEDIATYPE CALSCALE ALTID PID INDEX LEVEL TZID SCHEDULE-AGENT SCHEDULE-STATUS FEATURE DISPLAY".split()
 )
 _NAME_PARAMETERS = frozenset(("CN", "SORT-AS"))
 _PROSE = frozenset("SUMMARY DESCRIPTION LOCATION COMMENT CONTACT CATEGORIES NOTE TITLE ORG X-ALT-DESC".split())
@@ -57,6 +57,13 @@ _IDENTIFIERS = {
     "BDAY": "DATE_OF_BIRTH",
 }
 _TIME = re.compile(r"\b\d{8}(T\d{6}Z?)?\b|\b\d{4}-\d\d-\d\d\b")
+_NO_TIMES = ("19700101T000000Z", "19700101")
+_COVERED = re.compile("\0([^\0]*)\0([^\0]*)\0")
+"""What stands for a time, and the time that is written, until the line is written."""
+
+_MARK = re.compile(r';X-ALLONYM=((?:"[^"]*",?)*)')
+_ESCAPES = (("^", "^^"), ('"', "^'"), ("\n", "^n"))
+"""Signs in the value of a parameter, and how they are written (RFC 6868)."""
 
 
 def _decode_quoted_value(line: re.Match[str]) -> str:
@@ -79,10 +86,11 @@ def find_calendar_segments(text: str) -> Iterator[Segment]:
         for parameter in _PARAMETER.finditer(text, *line.span("parameters")):
             if parameter[1].upper() not in _STRUCTURAL_PARAMETERS:
                 yield from _read_parameter(text, parameter, lead)
+        shown = _read_marks(line["parameters"])
         if name not in _STRUCTURAL:
             for number, (start, end) in enumerate(_locate_components(text, *line.span("value"), name)):
                 role = _ADDRESS[number] if name == "ADR" and number < len(_ADDRESS) else ""
-                yield from _read_value(text, start, end, name, " " if number else lead, role)
+                yield from _read_value(text, start, end, name, " " if number else lead, role, shown)
     yield from _read_stray_text(text, position, len(text))
 
 
@@ -120,7 +128,9 @@ def _get_role(name: str, value: str) -> str:
     return PROSE if is_wording else _IDENTIFIERS.get(name, TECHNICAL)
 
 
-def _read_value(text: str, start: int, end: int, name: str, lead: str, role: str = "") -> Iterator[Segment]:
+def _read_value(
+    text: str, start: int, end: int, name: str, lead: str, role: str = "", shown: Sequence[str] = ()
+) -> Iterator[Segment]:
     if text[start : start + 7].lower() == "mailto:":
         start, name = start + 7, "EMAIL"
     value = _read_text(text[start:end])
@@ -133,11 +143,12 @@ def _read_value(text: str, start: int, end: int, name: str, lead: str, role: str
     elif name in _NAMES:
         role = find_name_role(value.strip())
     elif role == TECHNICAL:
-        for time in _TIME.finditer(text, start, end):
+        for number, time in enumerate(_TIME.finditer(text, start, end)):
             if beside := _read_text(text[start : time.start()]).strip():
                 yield Segment(start, time.start(), beside, write, lead, role=role)
-            form = "19700101T000000Z" if time[1] else "19700101"
-            yield Segment(*time.span(), time[0], partial(_write_time, form=form), lead, role="DATE_TIME")
+            form = _NO_TIMES[not time[1]]
+            read = shown[number] if time[0] == form and number < len(shown) else ""
+            yield Segment(*time.span(), read or time[0], partial(_write_time, form=form), lead, role="DATE_TIME")
             start = time.end()
         value = _read_text(text[start:end])
     if value.strip():
@@ -158,7 +169,38 @@ def _write_parameter(new: str) -> str:
 
 
 def _write_time(new: str, form: str) -> str:
-    return new if _TIME.fullmatch(new) else form
+    return new if _TIME.fullmatch(new) else f"\0{new}\0{form}\0"
+
+
+def _read_marks(parameters: str) -> list[str]:
+    """Return what stands for the times of a property, in order; empty for those that are not covered."""
+    mark = _MARK.search(_FOLD.sub("", parameters))
+    shown = re.findall(r'"([^"]*)"', mark[1]) if mark else []
+    signs = {written: sign for sign, written in _ESCAPES}
+    return [re.sub(r"\^[\^'n]", lambda m: signs[m[0]], text) for text in shown]
+
+
+def _write_marks(text: str) -> str:
+    """Return a calendar with times in the place of covered ones, and what stands for these in a parameter."""
+
+    def write_line(line: re.Match[str]) -> str:
+        parameters, value = line["parameters"], line["value"]
+        former = _read_marks(parameters)
+        if "\0" not in value and not former:
+            return line[0]
+        shown: list[str] = []
+        for time in re.finditer(f"{_COVERED.pattern}|{_TIME.pattern}", value):
+            kept = former[len(shown)] if time[0] in _NO_TIMES and len(shown) < len(former) else ""
+            shown.append(kept if time[1] is None else time[1])
+        for sign, written in _ESCAPES:
+            shown = [item.replace(sign, written) for item in shown]
+        mark = ";X-ALLONYM=" + ",".join(f'"{item}"' for item in shown) if any(shown) else ""
+        head = line[0][: line.start("parameters") - line.start()]
+        if former:
+            parameters = _MARK.sub("", _FOLD.sub("", parameters))
+        return f"{head}{parameters}{mark}:{_COVERED.sub(lambda m: m[2], value)}"
+
+    return _LINE.sub(write_line, text) if "\0" in text or "X-ALLONYM" in text else text
 
 
 def _parse_calendar(chunk: Chunk, job: Job) -> ParsedChunk:
@@ -171,7 +213,7 @@ def _parse_calendar(chunk: Chunk, job: Job) -> ParsedChunk:
         tally.treated["attachments left out"] += count
     draft = Draft(
         to_document(segments),
-        lambda parts: encoding.encode_file(splice_segments(text, segments, parts)),
+        lambda parts: encoding.encode_file(_write_marks(splice_segments(text, segments, parts))),
     )
     return ParsedChunk([draft], tally=tally)
 
