@@ -190,8 +190,8 @@ def _write_marks(text: str) -> str:
             return line[0]
         shown: list[str] = []
         for time in re.finditer(f"{_COVERED.pattern}|{_TIME.pattern}", value):
-            kept = former[len(shown)] if time[0] in _NO_TIMES and len(shown) < len(former) else ""
-            shown.append(kept if time[1] is None else time[1])
+            former_text = former[len(shown)] if time[0] in _NO_TIMES and len(shown) < len(former) else ""
+            shown.append(former_text if time[1] is None else time[1])
         for sign, written in _ESCAPES:
             shown = [item.replace(sign, written) for item in shown]
         mark = ";X-ALLONYM=" + ",".join(f'"{item}"' for item in shown) if any(shown) else ""
