@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from allonym import __version__
 from allonym.batch import describe_failure
@@ -94,7 +95,13 @@ class Project(ProjectFolder):
 
     # Files
 
-    def add(self, paths: Iterable[str | Path], *, advance: Advance | None = None) -> Added:
+    def add(
+        self,
+        paths: Iterable[str | Path],
+        *,
+        names: Mapping[str, str] = MappingProxyType({}),
+        advance: Advance | None = None,
+    ) -> Added:
         """Copy files, and those of folders, into the project, sealed, and anonymise them.
 
         A file with the same bytes as one of the project is not added again. A file that cannot be read is refused, and
@@ -102,6 +109,7 @@ class Project(ProjectFolder):
 
         Args:
             paths: files and folders of any supported formats.
+            names: what files are called in the project, where they lie under other names.
             advance: called with the number of files done, and of all.
 
         Raises:
@@ -113,6 +121,7 @@ class Project(ProjectFolder):
                 items += list_sources(path, None)[0]
             except DataError as error:
                 items.append(Item(Path(path).name, Path(path), None, None, refused=str(error)))
+        items = [replace(item, name=names.get(item.name, item.name)) for item in items]
         added, duplicates, refused = [], [], []
         with self._change():
             by_digest = {file.digest: file for file in self.files}

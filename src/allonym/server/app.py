@@ -21,7 +21,9 @@ from allonym.server.settings import Settings
 from allonym.server.wire.base import Failure
 
 STATIC = Path(__file__).parent / "static"
-ROUTES = tuple("health accounts oidc scopes choices texts jobs evaluate presidio files stream reviews studies".split())
+ROUTES = tuple(
+    "health accounts oidc scopes choices texts jobs evaluate presidio files stream reviews fileprojects studies".split()
+)
 """Modules of ``allonym.server.routes``; each has a ``router``."""
 
 ABOUT = """Finds what identifies people, companies and places in text, replaces it, and restores it where allowed.

@@ -136,7 +136,14 @@ scope_users = define_table(
 identity_tables = sa.MetaData()
 identities = define_table("server_identities", identity_tables, "digest: key string64, user: indexed integer")
 
-_PARTS = (account_tables, review_tables, job_tables, scope_tables, identity_tables)
+# Schema 6: projects of files, whose folders lie in the data folder. Their owners are those of their scopes.
+
+file_project_tables = sa.MetaData()
+file_projects = define_table(
+    "server_file_projects", file_project_tables, "id: key string32, sealed: bytes, created: time"
+)
+
+_PARTS = (account_tables, review_tables, job_tables, scope_tables, identity_tables, file_project_tables)
 STEPS = tuple(tables.create_all for tables in _PARTS)
 """The step at index n leads from schema n to schema n + 1. Steps are never changed once released, only added."""
 

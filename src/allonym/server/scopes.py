@@ -18,8 +18,9 @@ from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.wire import accounts as wire
 from allonym.vault import Vault
 
-RESERVED = ("gateway/", "review ")
-"""How the scopes begin that the gateway and reviews use; no request names one."""
+PROJECT = "project "
+RESERVED = ("gateway/", "review ", PROJECT)
+"""How the scopes begin that the gateway, reviews and projects write into; no request writes into one."""
 
 _NOBODY = 0  # owns a scope that was in the vault before the server asked who writes into it
 _PURPOSE = "scope"
@@ -68,6 +69,36 @@ class Scopes:
         row = self._find_row(scope)
         if row is None or not self._is_user(caller, row):
             raise RequestError("you have no such scope; its owner or an admin can let you in", 404, "NotFound")
+
+    def register_project(self, caller: Caller, scope: str) -> None:
+        """Store the owner of a new project's scope."""
+        self._register(scope, caller.id)
+
+    def find_role(self, caller: Caller, scope: str) -> str | None:
+        """Return what a caller is to a scope: its ``owner``, a ``user``, or None."""
+        row = self._find_row(scope)
+        if row is None or not self._is_user(caller, row):
+            return None
+        return "owner" if row.owner == caller.id else "user"
+
+    def name_users(self, scope: str) -> tuple[str | None, list[str]]:
+        """Return the names of a scope's owner and of its further users."""
+        row = self._find_row(scope)
+        if row is None:
+            return None, []
+        names = {user.id: user.name for user in self._database.fetch_rows(sa.select(db.users.c.id, db.users.c.name))}
+        query = sa.select(db.scope_users.c.user).where(db.scope_users.c.scope == row.number)
+        members = [grant.user for grant in self._database.fetch_rows(query)]
+        return names.get(row.owner), sorted(names[member] for member in members if member in names)
+
+    def remove_scope(self, scope: str) -> None:
+        """Forget a scope, whose originals are gone, and all grants of it."""
+        row = self._find_row(scope)
+        if row is not None:
+            self._database.execute_writes(
+                sa.delete(db.scope_users).where(db.scope_users.c.scope == row.number),
+                sa.delete(db.scopes).where(db.scopes.c.number == row.number),
+            )
 
     def list_scopes(self, caller: Caller) -> list[wire.ScopeOut]:
         """Return the scopes that a caller may use, by name; for admins all scopes, those without an owner too."""

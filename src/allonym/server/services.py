@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from allonym.errors import UsageError
 from allonym.server.accounts import Accounts
 from allonym.server.database import Database, Sealing
+from allonym.server.fileprojects import FileProjects
 from allonym.server.jobs.jobs import Jobs
 from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
@@ -41,6 +42,7 @@ class Services:
         accounts: users, sessions, keys, the audit log.
         vault: originals and replacements; open.
         scopes: who may use which scope of the vault.
+        file_projects: from files to signed releases.
         policies: presets and stored ones.
         kernel: the processes that detect and anonymise.
         jobs: work in the background.
@@ -58,6 +60,7 @@ class Services:
     accounts: Accounts
     vault: Vault
     scopes: Scopes
+    file_projects: FileProjects
     policies: Policies
     kernel: Kernel
     jobs: Jobs
@@ -111,6 +114,7 @@ def open_services(settings: Settings) -> Services:
         accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
         vault=vault,
         scopes=scopes,
+        file_projects=FileProjects(folder, database, sealing, policies, vault, scopes),
         policies=policies,
         kernel=Kernel(settings.workers, policies.make_policy_json(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, scopes, metrics),

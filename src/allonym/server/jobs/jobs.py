@@ -29,7 +29,7 @@ from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open
 from allonym.server.metrics import Metrics
 from allonym.server.policies import Policies
 from allonym.server.problems import make_invalid_request_body
-from allonym.server.scopes import Scopes
+from allonym.server.scopes import PROJECT, Scopes
 from allonym.server.settings import Settings
 from allonym.server.wire import jobs as wire
 from allonym.server.wire.base import Wire
@@ -50,6 +50,7 @@ KINDS: Mapping[str, JobKind] = {
     "restore": JobKind(wire.RestoreOptions, "restore"),
     "swap": JobKind(wire.SwapOptions, "anonymize", ("files", "background", "metadata")),
     "evaluate": JobKind(wire.EvaluateOptions, "evaluate", ROLES),
+    "project": JobKind(wire.ProjectOptions, "anonymize"),
 }
 _ANNOTATED = (".jsonl", ".json", ".conll", ".txt", ".tsv", ".ann", ".spacy", ".bio", ".iob")
 _WISH_SECONDS = 10.0
@@ -136,11 +137,11 @@ class Jobs:
             swapping.make_swap_settings(options)
             if options["offset"] is not None and options["slope"] is None:
                 raise UsageError("options.offset goes with options.slope")
-        first = files[0].shown
+        first = files[0].shown if files else options["action"]
         count = sum(file.role == "files" for file in files)
         spec = Spec(
             kind=kind,
-            name=first if count == 1 else f"{first} and {count - 1} more",
+            name=first if count < 2 else f"{first} and {count - 1} more",
             actor=caller.audit_name,
             files=tuple(files),
             options=options,
@@ -155,6 +156,8 @@ class Jobs:
     def _check_scope(self, caller: Caller, kind: str, options: Mapping[str, Any]) -> None:
         """Check that the caller may use the scope of a job, if it has one; who makes the first job of one owns it."""
         scope = options.get("scope")
+        if kind == "project" and self._scopes.find_role(caller, PROJECT + options["project"]) != "owner":
+            raise RequestError("you own no such project", 404, "NotFound")
         if scope is not None and kind == "restore":
             self._scopes.check_may_restore(caller, scope)
         elif scope is not None:
@@ -331,8 +334,17 @@ class Jobs:
             expires=None if row.ended is None else row.ended + self.runner.keep_seconds,
             error=row.ending.get("error"),
             results=results,
-            summary=row.ending.get("summary", {}),
+            summary=_name_refused_files(row),
         )
+
+
+def _name_refused_files(row: JobRow) -> dict[str, Any]:
+    """Return a job's summary, with the names of refused files, which the job's folder does not tell."""
+    summary: dict[str, Any] = dict(row.ending.get("summary", {}))
+    shown = {file.stored: file.shown for file in row.spec.files}
+    if row.kind == "project" and "refused" in summary:
+        summary["refused"] = [{**refused, "name": shown.get(refused["name"])} for refused in summary["refused"]]
+    return summary
 
 
 async def _wait_until(condition: Callable[[], bool], timeout: float) -> None:
@@ -383,7 +395,7 @@ def _store_uploads(kind: str, uploads: list[InputFile], options: dict[str, Any],
         if kind == "restore" and name.partition(".")[2] in DRAWN:
             raise DataError(f"{shown}: no original can be put back into {', '.join(DRAWN)}")
         stored.append(replace(file, shown=shown, stored=name))
-    if not used["files"]:
+    if not used["files"] and options.get("action") != "release":
         raise RequestError("a job needs a file in the field files", 422, "NoFile")
     for role in ("gold", "metadata"):
         if len(used[role]) > 1:

@@ -144,6 +144,37 @@ def evaluate(task: Task) -> Outcome:
     return {name: numbers[name] for name in ("texts", "headlines", "skipped")}, files
 
 
+def lead_project(task: Task) -> Outcome:
+    """Add files to a project, or write a release of it, which stays in the project's folder."""
+    from allonym.project import Project, write_release
+    from allonym.server.fileprojects import FOLDER
+
+    assert task.vault is not None
+    folder = task.folder.path.parent.parent / FOLDER / task.options["project"]
+    if not folder.is_dir():
+        raise DataError("the project was removed")
+    project = Project(folder, task.vault)
+    if task.options["action"] == "release":
+        task.store_progress("writing the release", 0, 1)
+        flags = {name: task.options[name] for name in ("unreviewed", "incomplete")}
+        if not project.files:
+            raise DataError("the project has no files; add some before a release")
+        release = write_release(project, **flags)
+        counts = {name: getattr(release, name) for name in ("files", "reviewed", "documents", "sha256", "public_key")}
+        return {"release": len(project.releases), **counts}, []
+    sources, names = task.folder.get_input_folder("files"), task.map_stored_to_shown_names()
+    added = project.add(
+        [sources / stored for stored in names], names=names, advance=partial(task.store_progress, "anonymising")
+    )
+    stored_names = {shown: stored for stored, shown in names.items()}
+    refused = [
+        {"name": stored_names.get(name, name), "reason": reason.replace(name, "the file")}
+        for name, reason in added.refused
+    ]
+    documents = sum(file.documents for file in added.files)
+    return {"files": len(added.files), "documents": documents, "known": len(added.duplicates), "refused": refused}, []
+
+
 def _get_written_path(target: Path) -> Path:
     """Return where the result of a file of this stored name is written: with another suffix for some formats."""
     return append_written_suffix(target, format_of(target.name)[0])
@@ -174,5 +205,6 @@ WORK: Mapping[str, Callable[[Task], Outcome]] = {
     "restore": restore,
     "swap": swap,
     "evaluate": evaluate,
+    "project": lead_project,
 }
 """The work of each kind, which returns a summary without any text, and the results."""

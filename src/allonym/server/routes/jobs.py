@@ -28,7 +28,7 @@ _REPORT_POLICY = (
 
 _FILES = {"type": "array", "items": {"type": "string", "format": "binary"}}
 _DESCRIPTIONS = {
-    "files": "what is processed; of an evaluation, the originals",
+    "files": "what is processed; of an evaluation, the originals; a release of a project needs none",
     "anonymised": "evaluate: the same texts after anonymisation",
     "gold": "evaluate: the originals with spans that people marked",
     "background": "swap, evaluate: further texts that intruders know",
@@ -51,7 +51,7 @@ _FIELDS: dict[str, Any] = {
     "/jobs",
     status_code=202,
     summary="Make a job of files",
-    openapi_extra=FORM.describe_body(["kind", "files"], _FIELDS),
+    openapi_extra=FORM.describe_body(["kind"], _FIELDS),
     responses={
         415: {"model": Failure, "description": "The body is no multipart/form-data"},
         507: {"model": Failure, "description": "The disk is full"},

@@ -14,7 +14,7 @@ from allonym.settings import Setting, find_setting, list_settings
 from allonym.swap.frontier import Rule
 from allonym.swap.settings import Settings
 
-Kind = Literal["anonymize", "restore", "swap", "evaluate"]
+Kind = Literal["anonymize", "restore", "swap", "evaluate", "project"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 Field_ = Annotated[str, Field(min_length=1, max_length=200)]
 Fields = Annotated[list[Field_], Field(max_length=100)]
@@ -93,6 +93,15 @@ class EvaluateOptions(Wire):
     measures: list[Name] | None = None
     seed: Count = 0
     texts: bool = Field(False, description="the report may show words of the texts")
+
+
+class ProjectOptions(Wire):
+    """Options of the kind `project`: files to add to a project of files, or, without files, a release of it."""
+
+    project: str = Field(pattern="^[0-9a-f]{16}$", description="its id")
+    action: Literal["add", "release"] = "add"
+    unreviewed: bool = Field(False, description="release documents that two reviewers have not settled")
+    incomplete: bool = Field(False, description="leave out of a release what cannot be written")
 
 
 class Progress(Wire):

@@ -7,6 +7,7 @@ import { errorState, fill, skeleton } from "./ui.js";
 /** Every page. `permission`: who may open it; `nav`: its name in the navigation; `full`: it uses the whole window. */
 export const PAGES = [
   { path: "protect", nav: "Protect", permission: "anonymize", full: true, title: "Protect", load: () => import("./pages/protect.js") },
+  { path: "projects", nav: "Projects", permission: "review", title: "Projects", load: () => import("./pages/projects.js") },
   { path: "review", nav: "Review", permission: "review", title: "Review", load: () => import("./pages/review.js") },
   { path: "corpus", nav: "Corpus", permission: "jobs", title: "Corpus", load: () => import("./pages/corpus.js") },
   { path: "studies", nav: "Studies", permission: "studies", title: "Studies", load: () => import("./pages/studies.js") },

@@ -13,7 +13,7 @@ const STATES = {
   failed: ["Failed", "danger"],
   cancelled: ["Cancelled", "warn"],
 };
-export const KINDS = { anonymize: "Anonymise", restore: "Restore", swap: "Swap", evaluate: "Evaluate" };
+export const KINDS = { anonymize: "Anonymise", restore: "Restore", swap: "Swap", evaluate: "Evaluate", project: "Project" };
 
 /** Whether nothing more will happen to it. */
 export function ended(job) {
@@ -60,7 +60,7 @@ export function start(kind, files, options, onprogress, { other = "anonymised", 
 }
 
 /** Asks for a job until it has ended; `tell(job)` each time. Gives a function that stops asking. */
-function watch(id, tell, { every = 900, failed } = {}) {
+export function watch(id, tell, { every = 900, failed } = {}) {
   let timer = 0, stopped = false;
   const ask = async () => {
     try {

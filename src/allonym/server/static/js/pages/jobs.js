@@ -10,7 +10,8 @@ import { KINDS, actions, ended, jobPage, progressBar, progressWords, results, st
 import { facts, folded, paged } from "./loading.js";
 import { fileList, policyChoice } from "./policychoice.js";
 
-const FILES = ".txt,.md,.docx,.xlsx,.pptx,.odt,.ods,.odp,.rtf,.pdf,.csv,.tsv,.json,.jsonl,.parquet,.eml,.msg,.mbox,.ics,.vcf,.html,.xml,.yaml,.ipynb,.epub,.zip,.doc,.xls,.ppt,.srt,.vtt,.gz";
+/** Endings of files that jobs treat. */
+export const FILES = ".txt,.md,.docx,.xlsx,.pptx,.odt,.ods,.odp,.rtf,.pdf,.csv,.tsv,.json,.jsonl,.parquet,.eml,.msg,.mbox,.ics,.vcf,.html,.xml,.yaml,.ipynb,.epub,.zip,.doc,.xls,.ppt,.srt,.vtt,.gz";
 const HOMES = { swap: "corpus", evaluate: "evaluation" };
 
 export async function show(root, { rest, make }) {

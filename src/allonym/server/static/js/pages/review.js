@@ -3,7 +3,7 @@
 import { agreementView } from "./review/agreement.js";
 import { exportView } from "./review/export.js";
 import { projectsView, removeButton } from "./review/projects.js";
-import { pathOf, queueView } from "./review/queue.js";
+import { placeOf, queueView } from "./review/queue.js";
 import { showDocument } from "./review/document.js";
 import { termList } from "./settings/lists.js";
 import { get } from "../api.js";
@@ -15,12 +15,13 @@ export async function show(root, { rest }) {
   await Promise.all([stylesheet("pages/pages.css"), stylesheet("pages/review.css")]);
   if (!rest) return projectsView(root);
   const cut = rest.indexOf("/");
-  if (cut > 0) return showDocument(root, rest.slice(0, cut), rest.slice(cut + 1));
+  if (cut > 0) return showDocument(root, placeOf(rest.slice(0, cut)), rest.slice(cut + 1));
   return showProject(root, rest);
 }
 
 async function showProject(root, name) {
-  const project = await get(pathOf(name));
+  const place = placeOf(name);
+  const project = await get(place.path);
   const head = h("div", {});
   const drawHead = (now) => {
     const done = now.documents ? now.states.done / now.documents : 0;
@@ -30,8 +31,8 @@ async function showProject(root, name) {
   drawHead(project);
   const panels = { documents: null, agreement: null, terms: null, export: null };
   const make = {
-    documents: () => queueView(project, { changed: async () => drawHead(await get(pathOf(name))) }),
-    agreement: () => agreementView(name),
+    documents: () => queueView(place, { changed: async () => drawHead(await get(place.path)) }),
+    agreement: () => agreementView(place),
     terms: () => termList({ title: "Terms of this project", says: "Terms that are always or never found in this project alone. Decisions in the queue add to them.", project: name }),
     export: () => exportView(project),
   };

@@ -5,7 +5,6 @@ import { badge, emptyState, h, table } from "../../ui.js";
 import { readable } from "../../families.js";
 import { count, interval, middle, number, share } from "../format.js";
 import { figure, loaded } from "../loading.js";
-import { pathOf } from "./queue.js";
 
 const ROWS = [
   ["kappa", "Cohen's kappa", "over words and labels; 0 is chance, 1 always"],
@@ -15,9 +14,10 @@ const ROWS = [
   ["overlap", "F1, overlap", "marks that share a character, of the same label"],
 ];
 
-export function agreementView(name) {
+/** The figures of a project at a place. */
+export function agreementView(place) {
   const root = h("section", { class: "stack wide" });
-  loaded(root, () => get(`${pathOf(name)}/agreement`), draw);
+  loaded(root, () => get(`${place.path}/agreement`), draw);
   return root;
 }
 

@@ -12,19 +12,20 @@ import { MARKS, makePanel, speakerLabel } from "./panel.js";
 import { differences } from "./settle.js";
 import { watchLooks } from "./looks.js";
 import { keyOf, makeReading, sides } from "./reading.js";
-import { STATES, pathOf, riskBar } from "./queue.js";
+import { STATES, riskBar } from "./queue.js";
 
 const WORD = /[\p{L}\p{N}\p{M}]+(?:['’@._-][\p{L}\p{N}]+)*/gu;
 
-/** Shows a document; gives a function that cleans up. */
-export async function showDocument(root, project, id) {
-  const path = `${pathOf(project)}/documents/${encodeURIComponent(id)}`;
+/** Shows a document of a project at a place (see queue.js); gives a function that cleans up. */
+export async function showDocument(root, place, id) {
+  const path = `${place.path}/documents/${encodeURIComponent(id)}`;
   const [doc, { labels }] = await Promise.all([get(path), choices()]);
   const settling = doc.state === "disagreement" && may("adjudicate");
   const holds = doc.state === "done" ? doc.settled ?? doc.others[0] ?? doc : doc;
   const mine = settling ? startOfSettling(doc) : { marks: holds.marks, decisions: holds.decisions, version: holds.version };
   const view = {
     doc, labels, settling, score: null, listed: new Map(), lastLabel: "PERSON", target: null, seen: "",
+    lists: place.lists ?? [["project", "In this project"], ...(may("adjudicate") ? [["all", "Everywhere"]] : [])],
     locked: !settling && (doc.state === "disagreement" || doc.state === "done"),
   };
   const saved = h("span", { class: "small muted saved", role: "status" });
@@ -108,6 +109,7 @@ export async function showDocument(root, project, id) {
       else view.decide(span, "resize", { ...next, ...(now.label !== span.label ? { new_label: now.label } : {}) });
     },
     remember(kind, one, list, which) {
+      if (place.correct) { correct(one, list, which).catch((error) => toast(describeError(error), { kind: "danger" })); return; }
       if (kind === "f" && !reading.on(one)) reading.decide(one, "accept");
       reading.remember(kind, one, list, which);
     },
@@ -118,7 +120,7 @@ export async function showDocument(root, project, id) {
     view.locked && notice(doc.state === "done" ? "This document is settled. It cannot be changed any more." : "Both reviewers are done and disagree. An adjudicator decides."),
     split,
     h("div", { class: "with-side" }, panes, panel));
-  root.append(h("a", { class: "back", href: route(`review/${encodeURIComponent(project)}`) }, icon("left"), project), element);
+  root.append(h("a", { class: "back", href: route(place.page) }, icon("left"), place.name), element);
 
   drawHead();
   drawAfter(doc.anonymised);
@@ -134,7 +136,7 @@ export async function showDocument(root, project, id) {
   function drawHead() {
     const [words, kind] = STATES[doc.state];
     fill(head, h("div", { class: "spread doc-head" },
-      h("div", { class: "row" }, h("h1", { class: "breaks" }, id), badge(words, kind), riskBar(doc)),
+      h("div", { class: "row" }, h("h1", { class: "breaks" }, place.nameDocument?.(id) ?? id), badge(words, kind), riskBar(doc)),
       h("div", { class: "row" }, saved, layout, !view.locked && [undo, redo, finish])));
   }
 
@@ -269,6 +271,16 @@ export async function showDocument(root, project, id) {
     run();
   }
 
+  /** Corrects what a mention covers in the whole project, or in this document, and shows the document anew. */
+  async function correct(one, list, which) {
+    const under = reading.under(one) ?? one;
+    await reading.send();
+    dirty = false;
+    const changed = await place.correct({ surface: view.text(one.start, one.end), decision: which, label: which === "always" ? under.label : null, document: list === "document" ? id : null });
+    toast(`${which === "never" ? "It is never found" : "It is always found"} from now on; ${many(changed.files, "file")} anonymised again.`);
+    await place.reopen(root, id);
+  }
+
   function take(answer, lists) {
     saved.textContent = dirty ? "Not saved yet" : "Saved";
     failed.hidden = true;
@@ -292,9 +304,9 @@ export async function showDocument(root, project, id) {
       return; // what went wrong is shown above the text
     }
     dirty = false;
-    const next = await following(project, id, settling).catch((error) => { toast(describeError(error), { kind: "danger" }); return null; });
-    if (next) go(`review/${encodeURIComponent(project)}/${encodeURIComponent(next)}`);
-    else { toast(settling ? "Settled. No other document waits for a decision." : "Done. There is nothing left for you in this project."); go(`review/${encodeURIComponent(project)}`); }
+    const next = await following(place, id, settling).catch((error) => { toast(describeError(error), { kind: "danger" }); return null; });
+    if (next) go(`${place.page}/${encodeURIComponent(next)}`);
+    else { toast(settling ? "Settled. No other document waits for a decision." : "Done. There is nothing left for you in this project."); go(place.page); }
   }
 }
 
@@ -311,9 +323,9 @@ function startOfSettling(doc) {
 }
 
 /** The next document in the order of risk that waits for the person, or null. */
-async function following(project, id, settling) {
+async function following(place, id, settling) {
   for (const state of settling ? ["disagreement"] : ["in_review", "new"]) {
-    const { documents } = await get(`${pathOf(project)}/documents`, { query: { state, order: "risk", limit: 200 } });
+    const { documents } = await get(`${place.path}/documents`, { query: { state, order: "risk", limit: 200 } });
     const next = documents.find((one) => one.id !== id && (settling || (one.mine !== "done" && (one.reviewers < 2 || one.mine === "open"))));
     if (next) return next.id;
   }

@@ -1,7 +1,6 @@
 // Beside a document: what can be said of what is selected, and what is said so far.
 
 import { badge, button, fill, h, icon, iconButton, segments } from "../../ui.js";
-import { may } from "../../session.js";
 import { paint, readable } from "../../families.js";
 import { many, share } from "../format.js";
 import { facts } from "../loading.js";
@@ -111,8 +110,7 @@ function lists(view, kind, one, which) {
   if (added?.which === which) return h("p", { class: "row small" }, badge(which === "never" ? "never found" : "always found", "accent"), added.list === "all" ? "everywhere" : "in this project");
   return h("div", { class: "stack tight lists-box" }, h("span", { class: "label" }, words),
     h("div", { class: "row" },
-      button("In this project", { small: true, icon: "plus", onclick: () => view.remember(kind, one, "project", which) }),
-      may("adjudicate") && button("Everywhere", { small: true, icon: "plus", onclick: () => view.remember(kind, one, "all", which) })));
+      view.lists.map(([list, says]) => button(says, { small: true, icon: "plus", onclick: () => view.remember(kind, one, list, which) }))));
 }
 
 function verdictBadge(verdict) {

@@ -8,7 +8,7 @@ import { may } from "../../session.js";
 import { count, many, when } from "../format.js";
 import { paged } from "../loading.js";
 import { policyChoice } from "../policychoice.js";
-import { STATES, askDocuments, pathOf } from "./queue.js";
+import { STATES, askDocuments, placeOf } from "./queue.js";
 
 /** The list of projects. */
 export function projectsView(root) {
@@ -65,7 +65,7 @@ function ask() {
 /** A button that removes a project. */
 export function removeButton(project) {
   return actionButton("Remove", async () => {
-    await remove(pathOf(project.name));
+    await remove(placeOf(project.name).path);
     go("review");
   }, {
     kind: "quiet", icon: "trash",

@@ -20,9 +20,9 @@ const MINE = { none: "", open: "begun by you", done: "done by you" };
 const MOST = 5; // points at which the bar is full: P2's limit
 const AT_ONCE = 20;
 
-/** The address of a project. */
-export function pathOf(project) {
-  return `/v1/projects/${encodeURIComponent(project)}`;
+/** Where a project of documents is: its name, its address at the server, and its page. */
+export function placeOf(name) {
+  return { name, path: `/v1/projects/${encodeURIComponent(name)}`, page: `review/${encodeURIComponent(name)}`, takesDocuments: true };
 }
 
 /** A document's risk as a bar and a number; P2's limit is 5 points. */
@@ -34,8 +34,8 @@ export function riskBar({ risk, bound }) {
     h("span", { class: "risk-track", "aria-hidden": "true" }, bar), h("span", { class: "out-of-sight" }, "Risk "), h("span", { class: "numbers strong" }, number(risk, 1)));
 }
 
-/** The queue of a project; `changed()` when documents came. */
-export function queueView(project, { changed }) {
+/** The queue of a project at a place; `changed()` when documents came. */
+export function queueView(place, { changed } = {}) {
   const state = segments({
     label: "State", value: "", onchange: () => list.reload(true),
     options: [{ value: "", label: "All" }, { value: "new", label: "New" }, { value: "in_review", label: "In review" }, { value: "disagreement", label: "Disagreement" }, { value: "done", label: "Done" }],
@@ -45,13 +45,13 @@ export function queueView(project, { changed }) {
   const find = h("input", { type: "search", class: "input small", placeholder: "Find an id", "aria-label": "Find an id", autocomplete: "off" });
   find.addEventListener("input", () => list.reload(true));
   const some = h("p", { class: "small muted", role: "status", hidden: true });
-  const href = (one) => route(`review/${encodeURIComponent(project.name)}/${encodeURIComponent(one.id)}`);
+  const href = (one) => route(`${place.page}/${encodeURIComponent(one.id)}`);
   const list = paged({
     size: 25,
     label: "Pages of documents",
     load: async (offset, limit) => {
       const words = find.value.trim().toLowerCase();
-      const found = await get(`${pathOf(project.name)}/documents`, { query: { state: state.value, order: order.value, ...(words ? { limit: 1000 } : { offset, limit }) } });
+      const found = await get(`${place.path}/documents`, { query: { state: state.value, order: order.value, ...(words ? { limit: 1000 } : { offset, limit }) } });
       some.hidden = !words || found.total <= found.documents.length;
       some.textContent = `Only the first ${count(found.documents.length)} of ${count(found.total)} documents are searched.`;
       if (!words) return { rows: found.documents, total: found.total };
@@ -61,7 +61,7 @@ export function queueView(project, { changed }) {
     draw: (rows) => table({
       rows,
       columns: [
-        { key: "id", label: "Document", render: (one) => h("a", { class: "strong breaks", href: href(one) }, one.id) },
+        { key: "id", label: "Document", render: (one) => h("a", { class: "strong breaks", href: href(one) }, place.nameDocument?.(one.id) ?? one.id) },
         { key: "risk", label: "Risk", render: riskBar },
         { key: "why", label: "Why", render: (one) => h("span", { class: "small muted" }, one.reasons.slice(0, 2).map((r) => readable(r.tag.replace(/_PARTIAL$/, "")).toLowerCase()).join(", ") || "–") },
         { key: "state", label: "State", render: (one) => h("div", { class: "row" }, badge(...STATES[one.state]), MINE[one.mine] && h("span", { class: "small muted" }, MINE[one.mine])) },
@@ -74,7 +74,7 @@ export function queueView(project, { changed }) {
       body: may("adjudicate") ? "Add the texts to review. They are anonymised under the project's policy, and a second reading looks for leaks." : "Somebody who may adjudicate adds them.",
     })),
   });
-  const add = may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(project.name, () => { list.reload(true); changed(); }) });
+  const add = place.takesDocuments && may("adjudicate") && button("Add documents", { icon: "upload", onclick: () => askDocuments(place.name, () => { list.reload(true); changed(); }) });
   list.reload();
   return h("section", { class: "stack", "aria-label": "Documents" }, h("div", { class: "spread" }, h("div", { class: "row" }, state), h("div", { class: "row" }, find, order, add)), some, list);
 }
@@ -96,7 +96,7 @@ export function askDocuments(project, added) {
       for (let at = 0; at < documents.length && !left; at += AT_ONCE) {
         bar.update({ value: done, max: documents.length, label: `${done} of ${documents.length}: anonymising and reading a second time` });
         const some = documents.slice(at, at + AT_ONCE);
-        const answer = await post(`${pathOf(project)}/documents`, { documents: some });
+        const answer = await post(`${placeOf(project).path}/documents`, { documents: some });
         fresh += answer.added;
         done += some.length;
       }

@@ -1,0 +1,200 @@
+"""Projects of files over HTTP: from files to a signed release, alone and by two, and who may do what."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.server.conftest import PASSWORD
+
+from allonym.project import verify_release
+
+pytestmark = pytest.mark.slow
+
+ROWS = b"name,note\nPam Larkspur,She met Tom Fenwick in Leeds.\nTom Fenwick,He wrote to pam@example.com.\n"
+LETTER = b"Dear Pam Larkspur,\n\nTom Fenwick will call you. The Greenfinch project has begun.\n"
+
+
+def work(client: Any, project: str, *files: tuple[str, bytes], **options: Any) -> dict[str, Any]:
+    """Run a job of a project, and return it when it has ended."""
+    fields = {"kind": "project", "options": json.dumps({"project": project, **options})}
+    parts = [*((name, (None, value)) for name, value in fields.items()), *(("files", file) for file in files)]
+    sent = client.post("/v1/jobs", files=parts)
+    assert sent.status_code == 202, sent.text
+    job, until = sent.json(), time.monotonic() + 300
+    while job["state"] in ("queued", "running") and time.monotonic() < until:
+        time.sleep(0.1)
+        job = client.get(f"/v1/jobs/{job['id']}").json()
+    return dict(job)
+
+
+@pytest.fixture(scope="module")
+def people(site: Any) -> dict[str, Any]:
+    """Clients of the owner, a second reviewer, and a stranger."""
+    accounts = site.services.accounts
+    for name in ("owner", "second", "stranger"):
+        accounts.make_account(accounts.make_account_link("reviewer")[0], name, PASSWORD)
+    return {name: site.page(name) for name in ("owner", "second", "stranger", "admin")}
+
+
+@pytest.fixture(scope="module")
+def project(people: dict[str, Any]) -> str:
+    """A project with two files; a third could not be read."""
+    made = people["owner"].post("/v1/file-projects", json={"name": "Spring", "policy": "pseudonyms"})
+    assert made.status_code == 201, made.text
+    id = str(made.json()["id"])
+    files = (("people of Larkspur.csv", ROWS), ("to Pam.txt", LETTER), ("broken Fenwick.docx", b"no zip"))
+    job = work(people["owner"], id, *files)
+    assert job["state"] == "done", job
+    assert {name: job["summary"][name] for name in ("files", "known")} == {"files": 2, "known": 0}
+    assert [row["name"] for row in job["summary"]["refused"]] == ["broken Fenwick.docx"]
+    return id
+
+
+def test_nothing_on_the_disk_tells_of_a_file_or_person(site: Any, project: str) -> None:
+    for path in (*(site.folder / "projects").rglob("*"), *(site.folder / "jobs").rglob("*")):
+        assert not any(word in str(path) for word in ("Larkspur", "Fenwick", "Pam"))
+        if path.is_file():
+            data = path.read_bytes()
+            assert not any(word in data for word in (b"Larkspur", b"Fenwick", b"Spring")), path
+
+
+def test_findings_and_corrections(people: dict[str, Any], project: str) -> None:
+    owner, path = people["owner"], f"/v1/file-projects/{project}"
+    found = owner.get(f"{path}/findings").json()["entities"]
+    fenwick = next(row for row in found if row["name"] == "Tom Fenwick")
+    assert fenwick["label"] == "PERSON" and fenwick["mentions"] == 3 and len(fenwick["documents"]) == 3
+    assert len({tuple(surface["replacements"]) for surface in fenwick["surfaces"]}) == 1
+    never = {"surface": "Leeds", "decision": "never"}
+    assert owner.post(f"{path}/corrections", json=never).json() == {"files": 2}
+    assert not any(row["name"] == "Leeds" for row in owner.get(f"{path}/findings").json()["entities"])
+    letter = owner.get(path).json()["files"][1]
+    always = {"surface": "Greenfinch", "decision": "always", "label": "ORGANIZATION", "document": "0002-00001"}
+    assert letter["name"] == "to Pam.txt" and owner.post(f"{path}/corrections", json=always).json() == {"files": 1}
+    names = [row["name"] for row in owner.get(f"{path}/findings").json()["entities"]]
+    assert any("Greenfinch" in name for name in names), names
+    listed = owner.get(f"{path}/corrections").json()["corrections"]
+    assert [(row["surface"], row["decision"], row["document"]) for row in listed] == [
+        ("Leeds", "never", None),
+        ("Greenfinch", "always", "0002-00001"),
+    ]
+    assert owner.post(f"{path}/corrections", json={"surface": "x y", "decision": "always"}).status_code == 400
+    forget = {"surface": "Leeds", "decision": "forget"}
+    assert owner.post(f"{path}/corrections", json=forget).status_code == 200
+    assert owner.post(f"{path}/corrections", json=forget).status_code == 404
+
+
+def test_alone_to_a_signed_release(people: dict[str, Any], project: str, tmp_path: Path) -> None:
+    owner, path = people["owner"], f"/v1/file-projects/{project}"
+    refused = work(owner, project, action="release")
+    assert refused["state"] == "failed" and "not settled by two reviewers" in refused["error"]
+    job = work(owner, project, action="release", unreviewed=True)
+    assert job["state"] == "done", job
+    taken = owner.get(f"{path}/releases/{job['summary']['release']}")
+    assert taken.status_code == 200 and taken.headers["content-type"] == "application/zip"
+    file = tmp_path / "release.zip"
+    file.write_bytes(taken.content)
+    shown = owner.get(path).json()
+    verified = verify_release(file, shown["public_key"])
+    assert verified.files == 3 and verified.manifest["reviewed"]["settled"] == 0
+    assert shown["releases"][-1]["sha256"] == job["summary"]["sha256"]
+    with zipfile.ZipFile(io.BytesIO(taken.content)) as archive:
+        for name in archive.namelist():
+            data = archive.read(name)
+            assert not any(word in data for word in (b"Larkspur", b"Fenwick", b"pam@example")), name
+
+
+def test_two_reviewers_settle_and_release(people: dict[str, Any], project: str) -> None:
+    owner, second, path = people["owner"], people["second"], f"/v1/file-projects/{project}"
+    scope = owner.get(path).json()["scope"]
+    assert second.get(path).status_code == 404
+    assert owner.post("/v1/scopes/grants", json={"scope": scope, "user": "second"}).status_code == 204
+    assert second.get(path).json()["users"] == ["second"]
+    lines = owner.get(f"{path}/documents").json()["documents"]
+    assert len(lines) == 3 and {line["state"] for line in lines} == {"new"}
+    for line in lines:
+        document = owner.get(f"{path}/documents/{line['id']}").json()
+        whole = {"version": 0, "opened": [[0, len(document["text"])]], "done": True}
+        begin = document["text"].find("call you")
+        marks = [{"start": begin, "end": begin + 8, "kind": "missed", "label": "DATE"}] if begin >= 0 else []
+        saved = owner.put(f"{path}/documents/{line['id']}/marks", json={**whole, "marks": marks})
+        assert saved.status_code == 200 and saved.json()["state"] == "in_review", saved.text
+        blind = second.get(f"{path}/documents/{line['id']}").json()
+        assert not blind["marks"] and not blind["others"]
+        state = second.put(f"{path}/documents/{line['id']}/marks", json=whole).json()["state"]
+        assert state == ("disagreement" if marks else "done")
+        if marks:
+            body = {"version": 0, "marks": marks, "done": True}
+            settled = owner.put(f"{path}/documents/{line['id']}/settled", json=body)
+            assert settled.json()["state"] == "done", settled.text
+    agreed = second.get(f"{path}/agreement").json()
+    assert agreed["documents"] == 3 and agreed["same"] == 2 and agreed["words"]["by_nobody"] == 0
+    job = work(owner, project, action="release")
+    assert job["state"] == "done" and job["summary"]["reviewed"] == job["summary"]["documents"] == 3, job
+    data = second.get(f"{path}/releases/{job['summary']['release']}").content
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        texts = [archive.read(name) for name in archive.namelist() if name.endswith(".txt")]
+    assert len(texts) == 1 and b"call you" not in texts[0] and b"will " in texts[0]
+
+
+def test_reviewers_who_only_press_done_get_no_credit(people: dict[str, Any]) -> None:
+    owner, second = people["owner"], people["second"]
+    made = owner.post("/v1/file-projects", json={"name": "Done"}).json()
+    path = f"/v1/file-projects/{made['id']}"
+    work(owner, made["id"], ("a.txt", LETTER))
+    owner.post("/v1/scopes/grants", json={"scope": made["scope"], "user": "second"})
+    for client in (owner, second):
+        saved = client.put(f"{path}/documents/0001-00001/marks", json={"version": 0, "done": True})
+        assert saved.status_code == 200, saved.text
+    agreed = owner.get(f"{path}/agreement").json()
+    assert agreed["same"] == 0 and agreed["spans"] is None
+    assert agreed["words"]["by_both"] == 0 and agreed["words"]["by_nobody"] > 10
+
+
+def test_projects_of_others(people: dict[str, Any], project: str) -> None:
+    path, document = f"/v1/file-projects/{project}", "0002-00001"
+    reading = {"version": 0, "done": True}
+    asked = [
+        ("GET", path, None),
+        ("DELETE", path, None),
+        ("DELETE", f"{path}/files/1", None),
+        ("GET", f"{path}/findings", None),
+        ("GET", f"{path}/corrections", None),
+        ("POST", f"{path}/corrections", {"surface": "Leeds", "decision": "never"}),
+        ("GET", f"{path}/documents", None),
+        ("GET", f"{path}/documents/{document}", None),
+        ("PUT", f"{path}/documents/{document}/marks", reading),
+        ("PUT", f"{path}/documents/{document}/settled", reading),
+        ("GET", f"{path}/agreement", None),
+        ("GET", f"{path}/releases/1", None),
+    ]
+    for who in ("stranger", "admin"):
+        client = people[who]
+        assert client.get("/v1/file-projects").json()["projects"] == []
+        for method, place, body in asked:
+            response = client.request(method, place, **({} if body is None else {"json": body}))
+            assert response.status_code == 404 and "Fenwick" not in response.text, (who, method, place)
+        data = {"kind": "project", "options": json.dumps({"project": project})}
+        assert client.post("/v1/jobs", data=data, files=[("files", ("a.txt", b"x"))]).status_code == 404
+        text = {"text": "x", "scope": f"project {project}"}
+        assert client.post("/v1/restore", json=text).status_code == 404
+        assert client.post("/v1/anonymize", json=text).status_code == 403
+    for method, place in (("DELETE", path), ("DELETE", f"{path}/files/1")):
+        assert people["second"].request(method, place).status_code == 403
+
+
+def test_a_removed_project_leaves_nothing(site: Any, people: dict[str, Any]) -> None:
+    owner = people["owner"]
+    made = owner.post("/v1/file-projects", json={"name": "Gone"}).json()
+    work(owner, made["id"], ("a.txt", LETTER))
+    assert site.services.vault.has_scope(made["scope"])
+    assert owner.delete(f"/v1/file-projects/{made['id']}").status_code == 204
+    assert not site.services.vault.has_scope(made["scope"])
+    assert not (site.folder / "projects" / made["id"]).exists()
+    assert owner.get(f"/v1/file-projects/{made['id']}").status_code == 404
+    assert made["scope"] not in [row["name"] for row in owner.get("/v1/scopes").json()["scopes"]]
