@@ -1,6 +1,6 @@
 """Who identifies the subjects of descriptions: every intruder of the panel, on each way of anonymising them.
 
-    PYTHONPATH=src python benchmarks/panel.py ../shared/data/textwash/textwash_study1.jsonl.gz [--every N] [--no-harden]
+    PYTHONPATH=src python benchmarks/panel.py ../shared/data/textwash/textwash_study1.jsonl.gz [--every N] [--only NAME]
 
 The versions are the originals, Textwash's outputs, the presets ``default``, ``textwash`` and ``pseudonyms``, and
 ``hardened``: the preset ``textwash`` after ``harden``. Intruders choose among the subjects of a text's class of fame,
@@ -23,25 +23,28 @@ from allonym.evaluate.surface_measures import removed
 from allonym.intruder import Panel, PanelRow, measure_panel
 
 KEY = b"a key only for this benchmark, 32"
+VERSIONS = ("original", "Textwash", "default", "textwash", "hardened", "pseudonyms")
 FACTS = Path(__file__).parent / "gold" / "famous_people.jsonl"
 
 
 def make_versions(
-    records: Sequence[dict], subjects: Sequence[str], groups: Sequence[str], hardens: bool
+    records: Sequence[dict], subjects: Sequence[str], groups: Sequence[str], names: Sequence[str]
 ) -> dict[str, list[str]]:
-    """Every version of the texts by its name."""
+    """Some versions of the texts by their names."""
     original = [r["text"] for r in records]
     versions = {"original": original, "Textwash": [r["textwash_anonymised"] for r in records]}
     for name in ("default", "textwash", "pseudonyms"):
+        if name not in names and not (name == "textwash" and "hardened" in names):
+            continue
         outputs = list(allonym.anonymize_many(original, policy=name, key=KEY))
         versions[name] = [output.text for output in outputs]
-        if name == "textwash" and hardens:
+        if name == "textwash" and "hardened" in names:
             began = time.monotonic()
             plans = [output.plan for output in outputs]
             result = harden(original, versions[name], subjects, groups=groups, plans=plans)
             versions["hardened"] = [text.text for text in result.texts]
             print(f"hardened {len(original)} texts in {time.monotonic() - began:.0f} s", flush=True)
-    return versions
+    return {name: texts for name, texts in versions.items() if name in names}
 
 
 def format_row(row: PanelRow) -> str:
@@ -70,18 +73,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--every", type=int, default=1, help="use every Nth text only")
-    parser.add_argument("--no-harden", action="store_true", help="leave the hardened version out")
+    parser.add_argument("--only", choices=VERSIONS, action="append", help="a version to ask the panel about")
     options = parser.parse_args()
     with gzip.open(options.file, "rt", encoding="utf-8") as lines:
         records = [json.loads(line) for line in lines][:: options.every]
     facts = [json.loads(line) for line in FACTS.read_text(encoding="utf-8").splitlines()]
     background = [(fact["text"], fact["subject"]) for fact in facts]
     subjects, groups = ([r["meta"][key] for r in records] for key in ("subject", "category"))
-    versions = make_versions(records, subjects, groups, not options.no_harden)
+    original = [r["text"] for r in records]
+    versions = make_versions(records, subjects, groups, options.only or VERSIONS)
     numbers = {}
     for name, texts in versions.items():
-        panel = measure_panel(versions["original"], texts, subjects, groups=groups, background=background)
-        gone = removed(versions["original"], texts)
+        panel = measure_panel(original, texts, subjects, groups=groups, background=background)
+        gone = removed(original, texts)
         print_panel(name, panel, sum(gone) / len(gone))
         numbers[name] = {**panel.to_dict(), "removed": sum(gone) / len(gone)}
     print(json.dumps({"texts": len(records), **numbers}))

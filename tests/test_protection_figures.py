@@ -11,6 +11,8 @@ from tests.test_layers import ROOT, SRC
 
 from allonym.evaluate.study import HEADLINES, list_headlines
 from allonym.intruder.panel import INTRUDERS
+from allonym.report.evaluate.risk import hardening_section
+from allonym.report.page import Figures
 from allonym.report.panel import PANEL, describe_worst, panel_section
 from allonym.report.sections import parse_fields
 from allonym.report.values import Values
@@ -103,6 +105,13 @@ def test_the_headline_is_the_worst_of_the_panel_and_names_it(name):
     assert f"by the {name} intruder, who {INTRUDERS[name]}" in section.blocks[0].figures[0].note
     (line,) = [row for row in list_headlines({"linkage": {"panel": panel}}) if row["measure"] == "linkage"]
     assert f"the {name} intruder, who {INTRUDERS[name]}" in line["note"]
+
+
+def test_the_first_figure_of_hardening_is_the_worst_of_the_panel():
+    level = {"panel": make_panel(), "removed": 0.5}
+    section = hardening_section({"panel": make_panel(), "levels": [level, level], "chosen": level, "rank": 1})
+    first = next(block for block in section.blocks if isinstance(block, Figures))
+    assert first.figures[0].label == "Identified at worst" and "by the adaptive intruder" in first.figures[0].note
 
 
 def test_where_nothing_was_measured_no_figure_is_shown():
