@@ -89,6 +89,30 @@ def test_findings_and_corrections(people: dict[str, Any], project: str) -> None:
     assert owner.post(f"{path}/corrections", json=forget).status_code == 404
 
 
+def test_people_are_joined_and_parted(people: dict[str, Any]) -> None:
+    owner = people["owner"]
+    id = owner.post("/v1/file-projects", json={"name": "Names", "policy": "pseudonyms"}).json()["id"]
+    path = f"/v1/file-projects/{id}"
+    work(owner, id, ("a.txt", b"Margaret Whitcombe came to Leeds."), ("b.txt", b"Imogen Thackray came to Leeds."))
+
+    def list_people() -> dict[str, Any]:
+        return {row["name"]: row for row in owner.get(f"{path}/findings?label=PERSON").json()["entities"]}
+
+    before = list_people()
+    assert {"Margaret Whitcombe", "Imogen Thackray"} <= set(before)
+    numbers = {name: before[name]["number"] for name in ("Margaret Whitcombe", "Imogen Thackray")}
+    joined = {"person": numbers["Imogen Thackray"], "same_as": numbers["Margaret Whitcombe"]}
+    assert owner.post(f"{path}/people", json=joined).status_code == 200
+    (person,) = list_people().values()
+    assert {surface["text"] for surface in person["surfaces"]} == {"Margaret Whitcombe", "Imogen Thackray"}
+    parted = {"person": person["number"], "part": "Imogen Thackray"}
+    assert owner.post(f"{path}/people", json=parted).status_code == 200
+    assert len(list_people()) == 2
+    for wrong in ({"person": 999, "same_as": 998}, {"person": 1}, {"person": 1, "same_as": 2, "part": "x"}):
+        assert owner.post(f"{path}/people", json=wrong).status_code in (400, 404, 409, 422)
+    assert people["stranger"].post(f"{path}/people", json=joined).status_code == 404
+
+
 def test_alone_to_a_signed_release(people: dict[str, Any], project: str, tmp_path: Path) -> None:
     owner, path = people["owner"], f"/v1/file-projects/{project}"
     refused = work(owner, project, action="release")

@@ -162,6 +162,18 @@ def correct_project(
     return project.correct(surface, label=label, never=decision == "never", document=document)
 
 
+def correct_person(folder: Path, vault: Vault, person: int, same_as: int | None, part: str | None, actor: str) -> int:
+    """Join a person of the register to another, or part a name from the person, and anonymise again; runs in a worker.
+
+    Returns:
+        How many files were changed.
+    """
+    project = Project(folder, vault)
+    if part is not None:
+        return project.part_name(person, part, actor=actor)
+    return project.join_people(same_as or 0, person, actor=actor)
+
+
 def update_project(folder: Path, vault: Vault) -> int:
     """Anonymise again what settled reviews have changed; runs in a worker."""
     return Project(folder, vault).update()

@@ -126,6 +126,18 @@ async def correct_project(id: Id, body: wire.Correction, caller: Editor, service
     return wire.Corrected(files=files)
 
 
+@router.post("/{id}/people", summary="Join or part people of a project")
+async def correct_person(id: Id, body: wire.PersonCorrection, caller: Editor, services: AnyServices) -> wire.Corrected:
+    """Say that two people of the register are the same, or that a name is somebody else's, and anonymise again what it
+    changes."""
+    project = await run_in_threadpool(services.file_projects.open_project, caller, id)
+    values = (body.person, body.same_as, body.part, caller.audit_name)
+    files = await services.kernel.run(fileprojects.correct_person, project.folder, services.vault, *values)
+    action = "project: person parted" if body.part is not None else "project: people joined"
+    await run_in_threadpool(services.accounts.record_action, caller, action, {"files": files})
+    return wire.Corrected(files=files)
+
+
 @router.get("/{id}/documents", summary="The queue of a project of files")
 def list_documents(
     id: Id,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from allonym.server.wire.base import Label, Name, Wire
 from allonym.server.wire.reviews import State
@@ -105,6 +105,20 @@ class Correction(Wire):
     decision: Literal["always", "never", "forget"]
     label: Label | None = Field(None, description="required for `always`; of `never`: only with this label")
     document: str | None = Field(None, max_length=64, description="only in this document; null: in all")
+
+
+class PersonCorrection(Wire):
+    """Who a person of the project's register is: the same as another one, or somebody who does not have a name."""
+
+    person: int = Field(ge=1, description="number in the register")
+    same_as: int | None = Field(None, ge=1, description="number of the other, whose replacement stays")
+    part: str | None = Field(None, max_length=300, description="a name of the person that is somebody else's")
+
+    @model_validator(mode="after")
+    def _check_one_of_both(self) -> Self:
+        if (self.same_as is None) == (self.part is None):
+            raise ValueError("either same_as or part is required, and not both")
+        return self
 
 
 class Corrected(Wire):

@@ -35,8 +35,8 @@ export function findingsView(place, { changed }) {
   });
   label.addEventListener("change", () => list.reload(true));
 
-  const correct = async (correction) => {
-    const { files } = await post(`${place.path}/corrections`, correction);
+  const correct = async (correction, what = "corrections") => {
+    const { files } = await post(`${place.path}/${what}`, correction);
     toast(`${many(files, "file")} anonymised again.`);
     await Promise.all([list.reload(), changed()]);
     drawCorrections();
@@ -56,8 +56,20 @@ export function findingsView(place, { changed }) {
       h("div", { class: "field" }, h("span", { class: "label" }, "Where"), where),
       h("div", {}, actionButton("Never find this", () => say("never"), { kind: "primary", icon: "close" })),
       h("div", { class: "field" }, h("span", { class: "label" }, "Always find it as"), family),
-      h("div", {}, actionButton("Always find this", () => say("always", family.value), { icon: "check" }))));
+      h("div", {}, actionButton("Always find this", () => say("always", family.value), { icon: "check" })),
+      entity.number !== null && await whose(entity, surface)));
     if (innerWidth < 900) card.scrollIntoView({ block: "nearest" });
+  }
+
+  /** Who a person is: the same as another of the register, or, for one of several names, somebody else. */
+  async function whose(entity, surface) {
+    const { entities } = await get(`${place.path}/findings`, { query: { label: "PERSON", limit: 1000 } });
+    const others = entities.filter((one) => one.number !== null && one.number !== entity.number);
+    const other = select(others.map((one) => ({ value: String(one.number), label: one.name })), { "aria-label": "Another person" });
+    return h("div", { class: "stack" },
+      others.length > 0 && h("div", { class: "field" }, h("span", { class: "label" }, `${entity.name} is the same as`), other),
+      others.length > 0 && h("div", {}, actionButton("The same person", () => correct({ person: entity.number, same_as: Number(other.value) }, "people"), { icon: "people" })),
+      entity.surfaces.length > 1 && h("div", {}, actionButton("This name is somebody else's", () => correct({ person: entity.number, part: surface.text }, "people"), { icon: "split" })));
   }
 
   function missed() {
