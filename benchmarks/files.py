@@ -171,10 +171,9 @@ def _read_covered(plans: Path) -> str:
 def _count_originals(count: dict[str, int], text: str, covered: str, words: Words, name: str) -> None:
     for secret in words.secrets:
         if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", text):
-            is_covered = secret in covered
-            count["left" if is_covered else "missed"] += 1
-            if is_covered:
-                print(f"  left: {name}: {secret}")
+            outcome = "left" if secret in covered else "missed"
+            count[outcome] += 1
+            print(f"  {outcome}: {name}: {secret}")
 
 
 def _count_opened_by_libreoffice(safe: Path, counts: dict[str, dict[str, int]]) -> None:

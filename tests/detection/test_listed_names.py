@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from allonym.detection.listed_names import is_full_name
+from allonym.detection.listed_names import find_listed_names, is_full_name
 from allonym.pipeline import detect
 from allonym.policy import Policy
 
@@ -41,3 +41,11 @@ def test_names_in_paths(text, names):
     spans = detect(text, POLICY)
     assert [text[s.start : s.end] for s in spans if s.label == "PERSON"] == names
     assert names or not spans
+
+
+def test_a_rarer_given_name_counts_inside_of_a_sentence():
+    text = "Vous pouvez me joindre au bureau. Cordialement, Solange Marchetti (Aurélien Dubreuil)"
+    surfaces = [text[s.start : s.end] for s in find_listed_names(text, [(0, len(text))]) if s.label == "PERSON"]
+    assert surfaces == ["Solange Marchetti", "Aurélien Dubreuil"]
+    text = "Solange Menschen warten, bleibt es so. Der Gast, solange Regen fiel, blieb."
+    assert not [s for s in find_listed_names(text, [(0, len(text))]) if s.label == "PERSON"]

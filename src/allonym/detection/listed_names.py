@@ -19,11 +19,14 @@ from allonym.detection.lexicon import PARTICLES, lower_alphanumerics
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Interval, Reach, Span
 from allonym.kb import KnowledgeBase
+from allonym.text.fold import fold
+from allonym.text.prose import read_common_words
 from allonym.text.words import compile_word_pattern
 
 _WORD = compile_word_pattern("'’-", digits=False)
 _GAP = re.compile(r"[ \xa0]|\.[ \xa0]?")
 _LEAST_WEIGHT = 20  # of a given name in the knowledge base: how typical of its origin
+_RARE_WEIGHT = 10  # the same, inside of a sentence and before a capitalised word that is no common one
 _LEAST_LETTERS = 4  # of a listed name; shorter ones are words of some language: "An", "Sie", "Von"
 _MOST_WORDS = 3  # behind a given name or a title
 _ARTICLES = frozenset({"der", "den", "het", "il"})
@@ -164,12 +167,16 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telli
     ):
         return False
     following = words[i + 1][0]
+    is_inside = not _begins_sentence(text, words[i].start())
+    has_common_word = not read_common_words().isdisjoint((fold(word), fold(following)))
+    if is_inside and not has_common_word and _get_weight(word) >= _RARE_WEIGHT:
+        return True
     is_family = len(following) >= _LEAST_LETTERS and _get_weight(following, "last") >= _FAMILY_WEIGHT
     if len(word) == 3 and is_family and _get_weight(word, least=3) >= _FAMILY_WEIGHT:
         return True
     if not are_telling or len(following) < _LEAST_LETTERS or len(word) < _LEAST_LETTERS:
         return False
-    if is_family and not _begins_sentence(text, words[i].start()):
+    if is_family and (is_inside or not (has_common_word or fold(word) in read_dictionary())):
         return True
     return any(_get_weight(form) >= _FAMILY_WEIGHT for form in _list_base_forms(word))
 
