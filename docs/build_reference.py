@@ -336,7 +336,9 @@ def python_of_projects() -> str:
         "# Python of projects\n\n`allonym.project` leads a study from its files to a release, see [a study]"
         "(../how-to/study.md). The names here may still change between minor versions.\n"
     )
-    return python_of(about, [project, *(import_module(f"allonym.project.{name}") for name in ("readings", "sheets"))])
+    return python_of(
+        about, [project, *(import_module(f"allonym.project.{name}") for name in ("erasing", "readings", "sheets"))]
+    )
 
 
 def python_of_integrations() -> str:

@@ -70,6 +70,16 @@ def test_what_cannot_be_read_is_refused_with_a_reason_and_the_rest_is_added(proj
     assert get_texts(project)[find_id(project, "came back")].startswith("[PERSON_")
     with pytest.raises(UsageError, match="no file or folder"):
         project.add([tmp_path / "absent.txt"])
+    with pytest.raises(UsageError, match="the project itself"):
+        project.add([project.folder.parent])
+
+
+def test_files_in_clear_that_a_crash_left_go_with_the_next_change(project):
+    left = project.folder / "state" / "work" / "sources"
+    left.mkdir(parents=True)
+    (left / "0001.txt").write_text("Jim Quill")
+    project.update()
+    assert not left.parent.exists()
 
 
 def test_people_are_grouped_with_their_surfaces(project):

@@ -308,6 +308,42 @@ def part(
     print_counts("anonymised again:", files=changed)
 
 
+@project.command(short_help="Erase a person for good.")
+@take_options
+def erase(
+    folder: Path = FOLDER,
+    person: str = declare_setting(
+        REQUIRED, "person to erase: a number that `findings` shows, or a name", option="<PERSON>"
+    ),
+    *,
+    yes: bool = declare_setting(False, "do not ask for confirmation", option="--yes, -y"),
+    vault: ProjectVault,
+    actor: str = ACTOR,
+) -> None:
+    """Erase a person from the project for good: from the vault, the sources, their names, and corrections.
+
+    In the sources the name is replaced by [ERASED]. Readings of the documents that change are dropped. Then everything
+    is searched again; the exit code is 1 if nobody is found or anything is left. Somebody of the same name gets another
+    replacement afterwards. Sheets and copies outside of the folder are not changed.
+
+    \b
+    Example:
+      allonym project erase study 3 --secret-file study.key
+    """
+    from allonym.project.erasing import erase_person
+
+    with vault.open_project(folder) as opened:
+        if not yes:
+            click.confirm(f"Permanently erase this person from {folder}?", abort=True, err=True)
+        erased = erase_person(opened, person, actor=actor)
+    counts = {"places": erased.places, "files": erased.files, "documents": erased.documents, "terms": erased.terms}
+    print_counts("erased:", rows=erased.rows, **counts)
+    for name in erased.remaining:
+        terminal.print_note(name, label="left:")
+    if erased.remaining:
+        raise terminal.report_failure(f"{len(erased.remaining)} files or releases still name the person")
+
+
 @project.command(short_help="Review by two people: sheets, states, agreement.")
 @take_options
 def review(

@@ -84,6 +84,7 @@ class ProjectFolder:
     def _change(self) -> Iterator[None]:
         """Change the project alone; the index is read anew before, and written afterwards."""
         with self._state.lock():
+            self._state.remove_work_folder()
             self._read_index()
             yield
             self._state.write_json("index", self._index)

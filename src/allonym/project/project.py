@@ -117,6 +117,8 @@ class Project(ProjectFolder):
         """
         items = []
         for path in paths:
+            if Path(path).resolve() in (self.folder.resolve(), *self.folder.resolve().parents):
+                raise UsageError(f"{path} holds the project itself; name the files to add")
             try:
                 items += list_sources(path, None)[0]
             except DataError as error:

@@ -18,7 +18,7 @@ from allonym.errors import DataError, UsageError
 from allonym.files.output import write_file
 from allonym.keys import Cipher, derive_operator_key
 
-_PURPOSE = "project files"
+_PURPOSE, _WORK = "project files", "work"
 
 
 class SealedFolder:
@@ -85,11 +85,15 @@ class SealedFolder:
 
     @contextmanager
     def open_work_folder(self) -> Iterator[Path]:
-        """Yield an empty folder for files in clear, and remove it afterwards, as well as one that a crash left."""
-        work = self.folder / "work"
-        shutil.rmtree(work, ignore_errors=True)
+        """Yield an empty folder for files in clear, and remove it afterwards. The lock must be held."""
+        self.remove_work_folder()
+        work = self.folder / _WORK
         work.mkdir(mode=0o700)
         try:
             yield work
         finally:
-            shutil.rmtree(work, ignore_errors=True)
+            self.remove_work_folder()
+
+    def remove_work_folder(self) -> None:
+        """Remove the folder for files in clear that a crash has left. The lock must be held."""
+        shutil.rmtree(self.folder / _WORK, ignore_errors=True)

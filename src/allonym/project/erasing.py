@@ -1,0 +1,80 @@
+"""Erasing one person from a project: from the vault, from the sealed sources and documents, and from corrections.
+
+In the sources the name is covered as :mod:`allonym.files.erasing` does it, in each file's own format. Readings of the
+documents that change are dropped. Releases are signed, so they are never changed: those that name the person are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from allonym.errors import VaultError
+from allonym.files.erasing import count_places, cover_person_in_bytes
+from allonym.project.project import Project
+from allonym.text.name_forms import NameForms
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedFromProject:
+    """What was erased from a project.
+
+    Attributes:
+        rows: of the vault that were deleted or written anew.
+        places: that were covered in sources.
+        files: that were changed, in content or name.
+        documents: whose text changed, so that their readings are gone.
+        terms: corrections that were dropped.
+        remaining: files by number, and releases by name, that still name the person.
+    """
+
+    rows: int
+    places: int
+    files: int
+    documents: int
+    terms: int
+    remaining: tuple[str, ...]
+
+
+def erase_person(project: Project, person: str | int, *, actor: str = "") -> ErasedFromProject:
+    """Erase a person from a project for good, and look for what is left.
+
+    Somebody of the same name gets another replacement afterwards.
+
+    Args:
+        project: with its vault.
+        person: a whole name, or the number in the register.
+        actor: who does it, for the audit log of the vault.
+
+    Raises:
+        VaultError: nobody has the number or name, several people have the name, or the vault holds traces.
+    """
+    erased = project.vault.erase_person(person, scope=project.scope, actor=actor)
+    forms = NameForms.of_names(erased.names, erased.others)
+    places = files = documents = 0
+    remaining: list[str] = []
+    for file in project.files:
+        source = project.read_source(file.number)
+        data, covered, uncovered = cover_person_in_bytes(f"source{file.suffix}", source, forms, erased.places)
+        name = f"file-{file.number:04}{file.suffix}" if forms.find(file.name) else file.name
+        if covered or name != file.name:
+            documents += project.rewrite_source(file.number, name, data)
+            places, files = places + covered, files + 1
+        if uncovered:
+            remaining.append(f"file {file.number}")
+    terms = project.drop_terms(lambda term: bool(forms.find(term)))
+    if not (erased.rows or files or terms):
+        raise VaultError("nothing of this person is in the project; allonym project findings shows everybody")
+    project.update()
+    remaining += _list_naming_documents(project, forms)
+    remaining += [path.name for path in sorted(project.folder.glob("releases/*.zip")) if count_places(path, forms)]
+    return ErasedFromProject(erased.rows, places, files, documents, terms, tuple(dict.fromkeys(remaining)))
+
+
+def _list_naming_documents(project: Project, forms: NameForms) -> Iterator[str]:
+    for file in project.files:
+        for item in project.read_documents(file.number):
+            texts = (item.document.text, item.anonymised, item.document.id, *map(str, item.document.meta.values()))
+            if any(forms.find(text) for text in texts):
+                yield f"file {file.number}"
+                break
