@@ -77,6 +77,11 @@ def test_policies_and_settings_in_the_documentation_are_valid(tmp_path):
 
                 (tmp_path / "gateway.toml").write_text(text, encoding="utf-8")
                 assert load(tmp_path / "gateway.toml", {}).upstream
+            elif kind == "toml" and re.search("^public_url = ", text, re.MULTILINE):
+                from allonym.server.settings import load as load_server_settings
+
+                (tmp_path / "server.toml").write_text(text, encoding="utf-8")
+                assert load_server_settings(tmp_path / "server.toml", {}).public_url
             elif kind == "toml" and "[project" not in text:
                 what = Settings if OF_SWAPPING & set(tomllib.loads(text)) else Policy
                 path = tmp_path / f"{what.__name__}{read[what]}.toml"

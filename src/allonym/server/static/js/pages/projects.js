@@ -88,7 +88,7 @@ function makeForm(hide) {
 
 function one(root, first, job) {
   const place = placeOf(first);
-  const head = h("div", {}), running = h("div", {}), body = h("div", {});
+  const head = h("div", {}), running = h("div", { hidden: true }), body = h("div", {});
   let project = first, stop = () => {};
   const owns = first.owner === current().name;
   const refresh = async () => {
@@ -99,6 +99,7 @@ function one(root, first, job) {
   /** Follows a job of the project, and shows the project anew when it has ended. */
   const follow = (id, done = () => {}) => {
     stop();
+    running.hidden = false;
     stop = watch(id, (job) => {
       fill(running, h("section", { class: "card stack", "aria-label": "Running" }, ended(job) ? outcome(job) : progressBar(job)));
       if (ended(job)) refresh().then(() => done(job)).catch((error) => fill(body, errorState(error, refresh)));
