@@ -62,6 +62,8 @@ def test_the_text_that_reviewers_settled_is_released(project):
         table = archive.read(next(name for name in archive.namelist() if name.endswith(".csv"))).decode()
         text = archive.read(next(name for name in archive.namelist() if name.endswith(".txt"))).decode()
     assert "Jim Quill was rude" in table and "Jim Quill" not in text
+    texts = {row.anonymised for row, _ in project.list_documents()}
+    assert text in texts and text.startswith("[PERSON_")  # what they saw, to the letter
 
 
 def test_a_release_is_verified(project, release):
