@@ -117,6 +117,12 @@ def main() -> None:
     if given.out is not None:
         rows = [{"original": o, "hardened": h} for o, h in zip(original, versions["hardened"], strict=True)]
         given.out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    shares_gone = {
+        "original": [0.0] * len(original),
+        "textwash": list(map(_share_gone, original, versions["textwash"])),
+        "ours": list(map(_share_gone, original, versions["ours"])),
+        "hardened": [t.gone for t in hardening.texts],
+    }
     numbers: dict[str, Any] = {}
     vectors = encode(original)
     for name, texts in versions.items():
@@ -125,7 +131,7 @@ def main() -> None:
         shares = {group: {row.name: row.identified.value for row in rows} for group, rows in panel.groups.items()}
         numbers[name] = {
             **{intruder: {group: row[intruder] for group, row in shares.items()} for intruder in measured},
-            "content gone": average_by_class(list(map(_share_gone, original, texts)), groups),
+            "content gone": average_by_class(shares_gone[name], groups),
             "words gone": average_by_class(removed(original, texts), groups),
             "similarity": average_by_class((vectors * encode(texts)).sum(axis=1).tolist(), groups),
         }

@@ -53,7 +53,7 @@ def harden(
     """Harden ANONYMISED against intruders who know the tool, and other texts about the same subjects.
 
     Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and sentences
-    that mostly tell whom they are about are removed. It stops where no intruder does measurably better than guessing,
+    that mostly tell whom they are about are removed. It stops where no intruder does clearly better than guessing,
     or at --most-removed. Rare words and superlatives always go. For English texts.
 
     The first figure is what the worst intruder of a panel reaches on the hardened texts: rely on it. The levels form a

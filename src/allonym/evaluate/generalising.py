@@ -101,8 +101,8 @@ class Draft:
             if self._sentence_of[i] not in self.dropped and self.taken[i] < len(self._choices[i]):
                 mentions[word.lower_text, self.taken[i]].append(i)
         out = []
-        for (word, steps), places in mentions.items():
-            lost = 0 if steps else self._count_lost(left, Counter({word: len(places)}))
+        for (surface, steps), places in mentions.items():
+            lost = 0 if steps else self._count_lost(left, Counter({surface: len(places)}))
             rate = _GENERAL if self._choices[places[0]][0] else 1.0
             out.append(Move(tuple(places), lost * rate + _AGAIN))
         if len(self._sentences) - len(self.dropped) > 1:

@@ -48,6 +48,7 @@ _IS_SAFE = 0.3  # weight of what identifies in a text that is not identified its
 _OF_ALL = 0.5  # weight of what a word adds in all texts beside what it adds in this one
 _FEW = 2  # texts of a word below which its mean says little
 _RIVALS = 3
+_GUESSING = 1.25  # times what guessing reaches, above which an intruder does clearly better
 _HINT = 100.0  # what it is worth to lose a word that people use, above all that intruders gain
 _SAMPLE = 50  # texts whose similarity is measured in each round
 
@@ -110,7 +111,7 @@ class Hardening(Serialisable):
         panel: what intruders reach on the hardened texts who had no say; its worst is the number to judge a release by.
         texts: the hardened texts, in the order given.
         levels: the frontier: as anonymised, then round by round.
-        chosen: the level of ``texts``: each group is at the first level where no intruder does measurably better than
+        chosen: the level of ``texts``: each group is at the first level where no intruder does clearly better than
             guessing, else at the last one within the limit.
         groups: group to its levels, then its chosen level; empty where no groups were given.
         still_found: texts whose subject the blind or the adaptive intruder of the rounds identifies nevertheless.
@@ -199,7 +200,8 @@ def harden(
     settings = (original, anonymised, subjects, within, rank, most_removed, least_similar, frontier)
     rounds = _Rounds(original, drafts, corpora, None if state is None else State(state), digest_values(*settings))
     records = [rounds.record_round(0)]
-    least = min(_measure_level(records * n, corpus.members, rank).gone.value for corpus in corpora)
+    shares = [_measure_level(records * n, corpus.members, rank).gone.value for corpus in corpora]
+    least = min((value for value in shares if not math.isnan(value)), default=1.0)
     budgets = _list_budgets(least, most_removed, frontier=frontier)
     for number, budget in enumerate(budgets, 1):
         if advance is not None:
@@ -441,8 +443,8 @@ def _drop_nan(value: float) -> float | None:
 
 
 def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: int, most_removed: float) -> list[int]:
-    """Return for each text the number of the first round in which no intruder does measurably better than guessing in
-    its group, by the low end of the interval; else of the last within the limit."""
+    """Return for each text the number of the first round in which no intruder does clearly better than guessing in its
+    group; else of the last within the limit."""
     out = [0] * sum(len(corpus.members) for corpus in corpora)
     for corpus in corpora:
         chance, best = corpus.compute_chance(rank), 0
@@ -451,7 +453,7 @@ def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: 
             if k and level.gone.value > most_removed + 1e-9:
                 break
             best = k
-            if not level.worst.low > chance:
+            if not level.worst.value > _GUESSING * chance:
                 break
         for i in corpus.members:
             out[i] = best
@@ -473,7 +475,9 @@ def _measure_level(records: Sequence[Record], members: Sequence[int], rank: int)
 
     return Level(
         average_over_texts("gone"),
-        *(share_identified(name) for name in INTRUDERS),
+        share_identified("naive"),
+        share_identified("blind"),
+        share_identified("adaptive"),
         average_over_texts("removed"),
         average_over_texts("similarity"),
     )
