@@ -35,6 +35,13 @@ def changed(text, *wanted, last=False):
         ("He is an actor.", ["actor"], "He is a performer."),
         ("She married a singer in June.", ["married"], "She had a singer in June."),
         ("The nurse was sacked.", ["sacked"], "The nurse was involved."),
+        ("She lived in a street.", ["lived"], "She was involved in a street."),
+        ("They moved to the coast.", ["moved"], "They were involved to the coast."),
+        ("She likes to swim.", ["likes"], "She comes to swim."),
+        ("He wants to launch a brand.", ["launch"], "He wants to have a brand."),
+        ("She has very rare qualities.", ["rare"], "She has very special qualities."),
+        ("He had treatment.", ["treatment"], "He had illness."),
+        ("She has dyspraxia.", ["dyspraxia"], "She has illness."),
     ],
 )
 def test_words_become_general(text, wanted, out):

@@ -34,6 +34,7 @@ _OPENING = frozenset(".!?")
 _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 _BEFORE_NOUN = _INSIDE | {"DET", "PRON", "PUNCT"}
+_DEGREES = frozenset("very so too quite really rather more most extremely".split())
 _BEFORE_INFINITIVE = frozenset(
     "to can could will would shall should may might must do does did don doesn didn t".split()
 )
@@ -162,7 +163,8 @@ class Word:
 
 
 _OTHER_GENERAL_WORDS = frozenset(
-    "special several something somewhere do does did done doing have has had having involved".split()
+    "special several something somewhere do does did done doing have has had having involved "
+    "come comes came coming".split()
 )
 _NO_WORD = Word(-1, -1, "", "")
 
@@ -199,7 +201,7 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         verb = _choose_general_verb(words, i)
         return (verb,) if verb and verb != word.lower_text else ()
     if word.part == "ADJ":
-        if after.part in _INSIDE or after.text == "-":
+        if (after.part in _INSIDE or after.text == "-") and _get_word(words, i - 1).lower_text not in _DEGREES:
             return ("",)
         return ("special",) if word.lower_text != "special" else ()
     if word.part == "NUM" or word.lower_text in _read_word_list("numbers", "words"):
@@ -254,6 +256,9 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str:
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, after = before.lower_text, _get_word(words, i + 1)
     carries = after.label is not None or after.part in _INSIDE or after.part in ("DET", "PRON")
+    if after.part == "PART" and after.lower_text == "to":  # likes to, wanted to
+        is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
+        return "coming" if word.endswith("ing") else "came" if is_past else "comes" if word.endswith("s") else "come"
     stands = after.part == "ADP"  # lived in, moved to
     many = lead in ("they", "we", "you") or (before.part == "NOUN" and _to_singular(lead)[1])
     if lead in _BEFORE_INFINITIVE:
