@@ -29,6 +29,20 @@ MOST_BEARERS = 50
 
 _ROW = store.people.c
 _NAMES = store.people_names.c
+_LINKS = store.people_subjects.c
+_IS_KEPT = sa.or_(_ROW.expires.is_(None), _ROW.expires > sa.bindparam("now"))
+_BEARERS = (
+    sa.select(_NAMES.name, _ROW.digest, _ROW.sealed)
+    .join(store.people, _NAMES.person == _ROW.digest)
+    .where(_NAMES.name.in_(sa.bindparam("names", expanding=True)), _IS_KEPT)
+)
+_OF_KEY = sa.select(_ROW.digest, _ROW.sealed).where(_ROW.digest == sa.bindparam("row"), _IS_KEPT)
+_IS_LINK = sa.and_(_LINKS.row == _ROW.digest, _LINKS.subject == sa.bindparam("subject"))
+_USE = (
+    sa.select(_ROW.expires, _LINKS.row)
+    .select_from(store.people.outerjoin(store.people_subjects, _IS_LINK))
+    .where(_ROW.digest == sa.bindparam("row"))
+)
 
 
 def list_lookup_forms(names: Iterable[str]) -> list[str]:
@@ -58,7 +72,7 @@ class Register:
         self._scope = scope
         self._digest = digest
         self._now = now
-        self._is_kept = sa.or_(_ROW.expires.is_(None), _ROW.expires > now)
+        self._read: dict[str, tuple[RegisteredPerson, ...]] = {}  # by form, until somebody is written
 
     def compute_row(self, key: str) -> str:
         """Return the digest that is the row of the person with this key."""
@@ -66,20 +80,25 @@ class Register:
 
     def read_people(self) -> list[RegisteredPerson]:
         """Return all people of the scope by their numbers."""
-        query = sa.select(store.people).where(_ROW.scope == self._scope, self._is_kept)
-        people = [self._unseal(row.digest, row.sealed) for row in self._connection.execute(query).all()]
+        query = sa.select(store.people).where(_ROW.scope == self._scope, _IS_KEPT)
+        rows = self._connection.execute(query, {"now": self._now}).all()
+        people = [self._unseal(row.digest, row.sealed) for row in rows]
         return sorted(people, key=lambda person: person.number)
 
     def find_people(self, forms: Iterable[str]) -> dict[str, tuple[RegisteredPerson, ...]]:
         """Return the people with each form; a form with none, or with more than :data:`MOST_BEARERS`, is left out."""
+        forms = list(forms)
+        self._read_bearers([form for form in forms if form not in self._read])
+        return {form: bearers for form in forms if (bearers := self._read[form])}
+
+    def _read_bearers(self, forms: list[str]) -> None:
         by_digest = {self._sealer.digest("name", self._digest, form): form for form in forms}
         rows: dict[str, list[Any]] = {}
         for batch in make_batches(by_digest):
-            query = sa.select(_NAMES.name, _ROW.digest, _ROW.sealed).join(store.people, _NAMES.person == _ROW.digest)
-            for row in self._connection.execute(query.where(_NAMES.name.in_(batch), self._is_kept)):
+            for row in self._connection.execute(_BEARERS, {"names": batch, "now": self._now}):
                 rows.setdefault(row.name, []).append(row)
         people: dict[str, RegisteredPerson] = {}
-        bearers: dict[str, tuple[RegisteredPerson, ...]] = {}
+        self._read.update(dict.fromkeys(forms, ()))
         for name, listed in rows.items():
             if len(listed) > MOST_BEARERS:
                 continue
@@ -87,13 +106,11 @@ class Register:
                 if row.digest not in people:
                     people[row.digest] = self._unseal(row.digest, row.sealed)
             numbered = sorted((people[row.digest] for row in listed), key=lambda person: person.number)
-            bearers[by_digest[name]] = tuple(numbered)
-        return bearers
+            self._read[by_digest[name]] = tuple(numbered)
 
     def find_person(self, key: str) -> RegisteredPerson | None:
         """Return the person with this key; None without one."""
-        query = sa.select(_ROW.digest, _ROW.sealed).where(_ROW.digest == self.compute_row(key), self._is_kept)
-        row = self._connection.execute(query).one_or_none()
+        row = self._connection.execute(_OF_KEY, {"row": self.compute_row(key), "now": self._now}).one_or_none()
         return None if row is None else self._unseal(row.digest, row.sealed)
 
     def count_documents(self, people: Iterable[RegisteredPerson]) -> dict[str, int]:
@@ -113,6 +130,7 @@ class Register:
 
     def write_person(self, person: RegisteredPerson, expires: int | None) -> None:
         """Write a person who is new, or whose names have changed."""
+        self._read.clear()
         row = self.compute_row(person.key)
         self.delete_person(row, _ROW.expires <= self._now)
         values = (json.dumps(person.keys), str(person.number), person.salt, json.dumps(person.names))
@@ -129,6 +147,7 @@ class Register:
 
     def delete_person(self, row: str, *conditions: sa.ColumnElement[bool]) -> None:
         """Delete the person with this row, if the conditions are met."""
+        self._read.clear()
         query = sa.select(_ROW.digest).where(_ROW.digest == row, *conditions)
         delete_rows(self._connection, PEOPLE, self._connection.execute(query).scalars().all())
 
@@ -147,12 +166,12 @@ class Register:
             subject: digest of the subject.
             expires: in seconds since 1970; None: never.
         """
-        row, links = self.compute_row(key), store.people_subjects
-        is_link = sa.and_(links.c.row == row, links.c.subject == subject)
-        if self._connection.execute(sa.select(links.c.row).where(is_link)).scalar() is None:
-            self._connection.execute(links.insert().values(row=row, subject=subject))
-        is_shorter = _ROW.expires.is_not(None) if expires is None else _ROW.expires < expires
-        self._connection.execute(store.people.update().where(_ROW.digest == row, is_shorter).values(expires=expires))
+        row = self.compute_row(key)
+        former = self._connection.execute(_USE, {"row": row, "subject": subject}).one()
+        if former.row is None:
+            self._connection.execute(store.people_subjects.insert(), [{"row": row, "subject": subject}])
+        if former.expires is not None and (expires is None or expires > former.expires):
+            self._connection.execute(store.people.update().where(_ROW.digest == row).values(expires=expires))
 
     def _unseal(self, row: str, sealed: object) -> RegisteredPerson:
         return unpack_person(self._sealer.unseal(sealed, *_bind(self._digest, row)), self._sealer.where)
