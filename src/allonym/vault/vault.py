@@ -477,13 +477,8 @@ class Vault:
             if merged.operator_key:
                 keys = Keys(keys.data, keys.lasting, operator, keys.generation + 1)
                 store.write_meta_values(connection, wrap_keys(keys))
-            counts = {
-                "known": merged.known,
-                "assigned": merged.assigned,
-                "plans": merged.plans,
-                "people": merged.people,
-                "conflicts": merged.conflicts,
-            }
+            names = ("known", "assigned", "plans", "people", "conflicts")
+            counts = {name: getattr(merged, name) for name in names}
             log.append_entry(connection, sealer, "import", "", actor, counts)
         self._set_keys(keys)
         return merged
