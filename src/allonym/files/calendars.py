@@ -56,11 +56,14 @@ _IDENTIFIERS = {
     "ADR": "STREET_ADDRESS",
     "BDAY": "DATE_OF_BIRTH",
 }
-_TIME = re.compile(r"\b\d{8}(T\d{6}Z?)?\b|\b\d{4}-\d\d-\d\d\b")
+_FORM = r"\b\d{8}(T\d{6}Z?)?\b|\b\d{4}-\d\d-\d\d\b"
+_TIME = re.compile(_FORM)
 _NO_TIMES = ("19700101T000000Z", "19700101")
-_COVERED = re.compile("\0([^\0]*)\0([^\0]*)\0")
+_COVER = "\0([^\0]*)\0([^\0]*)\0"
+_COVERED = re.compile(_COVER)
 """What stands for a time, and the time that is written, until the line is written."""
 
+_COVERED_OR_TIME = re.compile(f"{_COVER}|{_FORM}")
 _MARK = re.compile(r';X-ALLONYM=((?:"[^"]*",?)*)')
 _ESCAPES = (("^", "^^"), ('"', "^'"), ("\n", "^n"))
 """Signs in the value of a parameter, and how they are written (RFC 6868)."""
@@ -189,7 +192,7 @@ def _write_marks(text: str) -> str:
         if "\0" not in value and not former:
             return line[0]
         shown: list[str] = []
-        for time in re.finditer(f"{_COVERED.pattern}|{_TIME.pattern}", value):
+        for time in _COVERED_OR_TIME.finditer(value):
             former_text = former[len(shown)] if time[0] in _NO_TIMES and len(shown) < len(former) else ""
             shown.append(former_text if time[1] is None else time[1])
         for sign, written in _ESCAPES:
