@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 import allonym
@@ -159,3 +161,29 @@ def test_a_subject_who_bears_the_name_is_erased_with_the_documents(vault):
         book.remember("[DATE_1]", "3 May 1960", "DATE_TIME", "tag@1", "DATE_TIME:3 may 1960")
     assert vault.erase_person("Zaphranda Quennell").purged.subjects == 1
     assert vault.known("s") == ()
+
+
+def test_plans_that_are_equal_without_the_person_become_one(vault):
+    for name in ("Zaphranda Quennell", "Zaphranda"):
+        made = allonym.anonymize(f"{name} met Tom Baker.", "reversible", vault=vault, scope="s").text
+    erased = vault.erase_person("Zaphranda Quennell")
+    assert (erased.documents, erased.edits, vault.info().scopes[0].plans) == (2, 2, 1)
+    assert allonym.restore(made, vault=vault, scope="s").text == made.replace("<PERSON 2>", "Tom Baker")
+
+
+def test_a_document_in_which_a_joined_person_had_two_names_counts_once(vault):
+    allonym.anonymize("Zaphranda Quennell met Tom Baker.", "reversible", vault=vault, scope="s")
+    join_people(vault, "s", 1, 2)
+    assert [person.documents for person in list_people(vault, "s")] == [1]
+
+
+def test_a_joined_person_is_kept_as_long_as_both(vault):
+    later = datetime.now(UTC) + timedelta(days=3)
+    with vault.book("s", expires=later - timedelta(days=2)) as book:
+        book.enter_person("PERSON:tom baker", ("Tom Baker",))
+    with vault.book("s", "subject", expires=later) as book:
+        book.enter_person("PERSON:tommo", ("Tommo",))
+    join_people(vault, "s", 1, 2)
+    with vault.read_register("s") as register:
+        register._now = int((later - timedelta(days=1)).timestamp())
+        assert [person.names for person in register.read_people()] == [("Tom Baker", "Tommo")]

@@ -21,7 +21,7 @@ from allonym.text.fold import Level
 from allonym.text.names import normalize_surface, sort_names
 from allonym.vault import store
 from allonym.vault.keys import Sealer
-from allonym.vault.plans import make_piece_rows, make_plan_row, pack_plan
+from allonym.vault.plans import pack_plan, write_plan
 from allonym.vault.records import Known, RegisteredPerson
 from allonym.vault.register import Register
 from allonym.vault.store import ASSIGNED, KNOWN, delete_rows, make_batches
@@ -303,20 +303,8 @@ class Book:
     def enter_plan(self, values: tuple[str, ...]) -> None:
         """Keep a plan that :func:`~allonym.vault.plans.pack_plan` packed."""
         self._check_is_open()
-        row = make_plan_row(self._sealer, self.place.digest, values)
-        table, links = store.plans, store.plan_subjects
-        digest = row["digest"]
-        former = self._connection.execute(sa.select(table.c.expires).where(table.c.digest == digest)).one_or_none()
-        if former is None:
-            row |= {"scope": self.place.id, "created": self._now, "expires": self._expires}
-            self._insert_rows(table, [row])
-            self._insert_rows(store.pieces, make_piece_rows(self._sealer, self.place.digest, str(digest), values))
-            self.added["plans"] += 1
-        elif former.expires is not None and (self._expires is None or self._expires > former.expires):
-            self._extend_expiry(table, [{"key": digest, "until": self._expires}])
-        is_link = sa.and_(links.c.row == digest, links.c.subject == self._subject)
-        if self._connection.execute(sa.select(links.c.row).where(is_link)).scalar() is None:
-            self._insert_rows(links, [{"row": digest, "subject": self._subject}])
+        times = self._now, self._expires
+        self.added["plans"] += write_plan(self._connection, self._sealer, self.place, values, [self._subject], *times)
 
     def flush(self) -> None:
         """Write what was collected, still inside the transaction."""

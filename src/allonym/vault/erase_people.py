@@ -22,7 +22,7 @@ from allonym.vault.book import decrypt_replacement_row
 from allonym.vault.erase import Traces, erase_rows_where, erase_subject
 from allonym.vault.keys import Sealer
 from allonym.vault.people import find_bearers
-from allonym.vault.plans import make_piece_rows, make_plan_row, pack_edits, unpack_plan
+from allonym.vault.plans import pack_edits, unpack_plan, write_plan
 from allonym.vault.records import ErasedPerson, KeptPlan, Purged, RegisteredPerson
 from allonym.vault.register import Register
 from allonym.vault.store import ASSIGNED, KNOWN, PEOPLE, PLANS, iterate_row_batches
@@ -196,7 +196,7 @@ def _read_plans(connection: sa.Connection, scope: int) -> list[Any]:
 def _erase_from_plan(
     connection: sa.Connection, sealer: Sealer, traces: Traces, scope: Any, row: Any, target: _Target
 ) -> int:
-    """Write a plan anew without a person; return how many edits were dropped."""
+    """Write a plan anew without a person, once if others become the same; return how many edits were dropped."""
     values = sealer.unseal(row.sealed, PLANS.kind, scope.digest, row.digest, row.result)
     plan = unpack_plan(row.digest, values, sealer.where)
     is_dropped = _find_dropped_edits(plan, target)
@@ -209,14 +209,9 @@ def _erase_from_plan(
     changed = drop_edits(plan.plan, is_dropped) if count else plan.plan
     people = {number: key for number, key in plan.people.items() if key not in target.keys}
     new = ("" if is_named else plan.document, changed.digest, changed.result, pack_edits(changed, people), values[4])
-    columns = make_plan_row(sealer, scope.digest, new)
     links = store.plan_subjects
     subjects = connection.execute(sa.select(links.c.subject).where(links.c.row == row.digest)).scalars().all()
-    columns |= {"scope": scope.id, "created": row.created, "expires": row.expires}
-    connection.execute(store.plans.insert().values(columns))
-    connection.execute(links.insert(), [{"row": columns["digest"], "subject": subject} for subject in subjects])
-    if pieces := make_piece_rows(sealer, scope.digest, str(columns["digest"]), new):
-        connection.execute(store.pieces.insert(), pieces)
+    write_plan(connection, sealer, scope, new, subjects, row.created, row.expires)
     erase_rows_where(connection, traces, PLANS, store.plans.c.digest == row.digest)
     return count
 

@@ -47,7 +47,7 @@ def list_people(vault: Vault, scope: str) -> tuple[RegisteredPerson, ...]:
     return tuple(
         replace(
             person,
-            documents=sum(counts.get(key, 0) for key in person.keys),
+            documents=counts.get(person.number, 0),
             replacement=next((replacements[key] for key in person.keys if key in replacements), ""),
         )
         for person in people

@@ -124,7 +124,42 @@ def unpack_plan(row: str, values: Iterable[str], where: str) -> KeptPlan:
         raise VaultError(f"{where}: a plan is damaged, or a newer version made it") from None
 
 
-def make_plan_row(sealer: Sealer, scope: str, values: tuple[str, ...]) -> dict[str, object]:
+def write_plan(
+    connection: sa.Connection,
+    sealer: Sealer,
+    scope: sa.Row[Any],
+    values: tuple[str, ...],
+    subjects: Iterable[str],
+    created: int,
+    expires: int | None,
+) -> bool:
+    """Write a packed plan, and return whether it is new; one that is there gets the subjects and the later expiry.
+
+    Args:
+        connection: of the transaction.
+        sealer: of the vault.
+        scope: its row.
+        values: what :func:`pack_plan` returned.
+        subjects: digests of those whose document it is.
+        created, expires: in seconds since 1970; None: never.
+    """
+    row = _make_plan_row(sealer, scope.digest, values)
+    table, links = store.plans, store.plan_subjects
+    is_row = table.c.digest == row["digest"]
+    former = connection.execute(sa.select(table.c.expires).where(is_row)).one_or_none()
+    if former is None:
+        connection.execute(table.insert().values(**row, scope=scope.id, created=created, expires=expires))
+        if pieces := _make_piece_rows(sealer, scope.digest, str(row["digest"]), values):
+            connection.execute(store.pieces.insert(), pieces)
+    elif former.expires is not None and (expires is None or expires > former.expires):
+        connection.execute(table.update().where(is_row).values(expires=expires))
+    linked = set(connection.execute(sa.select(links.c.subject).where(links.c.row == row["digest"])).scalars())
+    if new := [{"row": row["digest"], "subject": subject} for subject in subjects if subject not in linked]:
+        connection.execute(links.insert(), new)
+    return former is None
+
+
+def _make_plan_row(sealer: Sealer, scope: str, values: tuple[str, ...]) -> dict[str, object]:
     """Return the columns of a packed plan but scope and times.
 
     Args:
@@ -143,7 +178,7 @@ def make_plan_row(sealer: Sealer, scope: str, values: tuple[str, ...]) -> dict[s
     }
 
 
-def make_piece_rows(sealer: Sealer, scope: str, row: str, values: tuple[str, ...]) -> list[dict[str, object]]:
+def _make_piece_rows(sealer: Sealer, scope: str, row: str, values: tuple[str, ...]) -> list[dict[str, object]]:
     """Return the rows by which pieces, replacements and people find their plan."""
     edits, people = _unpack_edits(values[3])
     found_by = [_digest_made(sealer, scope, edit[2]) for edit in edits if edit[2].strip()]

@@ -113,15 +113,15 @@ class Register:
         row = self._connection.execute(_OF_KEY, {"row": self.compute_row(key), "now": self._now}).one_or_none()
         return None if row is None else self._unseal(row.digest, row.sealed)
 
-    def count_documents(self, people: Iterable[RegisteredPerson]) -> dict[str, int]:
-        """Return the number of kept plans in which each key of these people occurs."""
-        digests = {digest_person(self._sealer, self._digest, key): key for person in people for key in person.keys}
-        counts: dict[str, int] = {}
-        column = store.pieces.c.piece
+    def count_documents(self, people: Iterable[RegisteredPerson]) -> dict[int, int]:
+        """Return the number of each of these people to the number of kept plans in which the person occurs."""
+        digests = {digest_person(self._sealer, self._digest, key): p.number for p in people for key in p.keys}
+        plans: dict[int, set[str]] = {}
         for batch in make_batches(digests):
-            query = sa.select(column, sa.func.count()).where(column.in_(batch)).group_by(column)
-            counts |= {digests[digest]: count for digest, count in self._connection.execute(query)}
-        return counts
+            query = sa.select(store.pieces).where(store.pieces.c.piece.in_(batch))
+            for digest, plan in self._connection.execute(query):
+                plans.setdefault(digests[digest], set()).add(plan)
+        return {number: len(rows) for number, rows in plans.items()}
 
     def make_salt(self, key: str) -> str:
         """Return the salt of a new person with this key."""
@@ -152,11 +152,10 @@ class Register:
         delete_rows(self._connection, PEOPLE, self._connection.execute(query).scalars().all())
 
     def move_subjects(self, key: str, other: str) -> None:
-        """Give the person with a key also the subjects of another one."""
-        links = store.people_subjects
-        query = sa.select(links.c.subject).where(links.c.row == self.compute_row(other))
-        for subject in self._connection.execute(query).scalars().all():
-            self.use_person(key, subject, self._now)
+        """Give the person with a key also the subjects of another one, and keep the row as long as the other's."""
+        query = sa.select(_LINKS.subject, _ROW.expires).join(store.people, _LINKS.row == _ROW.digest)
+        for subject, expires in self._connection.execute(query.where(_LINKS.row == self.compute_row(other))).all():
+            self.use_person(key, subject, expires)
 
     def use_person(self, key: str, subject: str, expires: int | None) -> None:
         """Note that a person occurs in a document of a subject, and lengthen how long the row is kept.
