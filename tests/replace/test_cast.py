@@ -7,9 +7,9 @@ from allonym.replace.cast import ATTEMPTS, Ledger, count_offline_entities, find_
 KEY = b"k" * 64
 
 
-def ledger(text: str = "", key: bytes = KEY, book=None):
+def ledger(text: str = "", key: bytes = KEY, book=None, places=()):
     remarks: list[str] = []
-    return Ledger(text, key, book, remarks), remarks
+    return Ledger(text, key, book, remarks, places), remarks
 
 
 POOL = tuple(f"Name{c}{d}" for c in "abcdefghij" for d in "klmnopqrst")
@@ -35,6 +35,18 @@ def test_a_value_is_kept_and_given_once():
     # "Hill" belongs to the first already, as does the whole.
     assert book.assign("city", "b", lambda _: next(names)) == "Elm Wood"
     assert len(remarks) == 1 and "Elm" not in remarks[0] and "city" in remarks[0]
+
+
+@pytest.mark.parametrize("word", ["Adama", "Adamem", "ADAMOWI", "Adams"])
+def test_a_value_is_not_drawn_where_a_form_of_it_stays_in_the_text(word):
+    text = f"Widziałem {word} wczoraj."
+    start = text.index(word)
+    staying, _ = ledger(text)
+    replaced, _ = ledger(text, places=((start, start + len(word)),))
+    small, _ = ledger(text.lower())
+    pool = ("Adam", "Igor")
+    values = [book.assign("given name", "a", pool.__getitem__) for book in (staying, replaced, small)]
+    assert values == ["Igor", "Adam", "Adam"]
 
 
 def test_telling_words_alone_must_differ():

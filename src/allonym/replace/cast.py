@@ -2,7 +2,7 @@
 
 Every choice is an HMAC-SHA256 over (kind, key, attempt) under a key derived from the caller's secret and the scope, so
 that every worker comes to the same first choice without shared state. Where that choice cannot be used in a document
-(the word occurs there, or another entity has it), the next one is taken and a remark says so.
+(the word or a form of it occurs there, or another entity has it), the next one is taken and a remark says so.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeVar
 
+from allonym.document import Interval, subtract_intervals
 from allonym.keys import derive_operator_key
 from allonym.plan import digest
 from allonym.protocol import Book, Setting, Wanted
+from allonym.text.inflection import find_base_forms
 from allonym.text.names import normalize_surface
-from allonym.text.words import find_words
+from allonym.text.words import LETTERS, find_words
 
 if TYPE_CHECKING:
     from allonym.kb import KnowledgeBase
@@ -65,9 +67,20 @@ class Ledger:
     """A record of which key has which value in one document, and in its scope where a vault is open.
 
     A *kind* is a space of values, such as ``family name`` or ``city``: within it no two keys get the same value.
+
+    Args:
+        text: of the document.
+        key: secret of the draws.
+        book: of the scope; None without a vault.
+        remarks: for the plan; grow.
+        places: where the text is replaced, sorted and disjoint.
     """
 
-    def __init__(self, text: str, key: bytes, book: Book | None, remarks: list[str]) -> None:
+    def __init__(
+        self, text: str, key: bytes, book: Book | None, remarks: list[str], places: Sequence[Interval] = ()
+    ) -> None:
+        self._written = text
+        self._places = places
         self._text = normalize_surface(text) if text else ""
         self._words = frozenset(find_words(self._text))
         self._key = key
@@ -93,7 +106,8 @@ class Ledger:
             key: the normal form of what gets the value.
             propose: returns the choice of each attempt, from 0; None: there are no more.
             telling: returns the distinctive part of a value, by default all of it. The words of that part must occur
-                nowhere in the document and belong to no other value.
+                nowhere in the document, no inflected form of them may stand in what stays of it, and they may belong
+                to no other value.
 
         Returns:
             The value; None where no proposal can be used.
@@ -159,8 +173,22 @@ class Ledger:
         distinctive = _find_distinctive_words(text)
         return any(w in self._words for w in distinctive) if distinctive else normalize_surface(text) in self._text
 
+    @cached_property
+    def outside_text(self) -> str:
+        """The text of the document without what is about to be replaced."""
+        text = self._written
+        return "\0".join(text[a:b] for a, b in subtract_intervals((0, len(text)), self._places))
+
+    @cached_property
+    def _inflected_names(self) -> frozenset[str]:
+        """Names, in plain form, that the capitalised words outside may be forms of; restoring reads them so."""
+        words = {word.casefold() for word in LETTERS.findall(self.outside_text) if word[0].isupper()}
+        return frozenset(normalize_surface(base) for word in words for base, _ in find_base_forms(word))
+
     def _is_free(self, part: str, kind: str, key: str) -> bool:
         if not part.strip() or self.occurs_in_text(part):
+            return False
+        if any(word.isalpha() and word in self._inflected_names for word in _find_distinctive_words(part)):
             return False
         return all(self._owners.get(claim, (kind, key)) == (kind, key) for claim in _list_claimed_words(part))
 
@@ -227,7 +255,8 @@ def make_cast(setting: Setting, kb: KnowledgeBase, remarks: list[str], targets: 
         UsageError: there is no key, or it is too short.
     """
     key = derive_operator_key(setting.key, "pseudonym", setting.scope + setting.unit)
-    return Cast(setting, Ledger(setting.document.text, key, setting.book, remarks), kb, remarks, targets)
+    ledger = Ledger(setting.document.text, key, setting.book, remarks, setting.places)
+    return Cast(setting, ledger, kb, remarks, targets)
 
 
 class CorpusBook:

@@ -204,7 +204,7 @@ def draw_age_shift(cast: Cast, ages: Sequence[str], days: int = 0) -> int:
     shifts = [first] if cast.setting.policy.subject else [first, -first, sign, -sign, 2 * sign, -2 * sign]
     shifts = [n for n in shifts if all(number + n >= 1 for number in numbers)] or [abs(first)]
     if spoken and len(shifts) > 1:
-        there = set(find_plain_words(pseudonym.get_text_outside_mentions(cast.setting)))
+        there = set(find_plain_words(cast.ledger.outside_text))
         for shift in shifts:
             if not any(there.issuperset(write_number(n + shift, "x").split("-")) for n in spoken):
                 return shift

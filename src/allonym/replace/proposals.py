@@ -78,7 +78,7 @@ class Proposals:
         key = derive_operator_key(setting.key, operator, setting.scope)
         words = (word for t in targets for surface in t.surfaces for word in find_plain_words(surface))
         self.originals = frozenset(word for word in words if len(word) >= LEAST_WORD)
-        self._ledger = Ledger(setting.document.text, key, setting.book, remarks)
+        self._ledger = Ledger(setting.document.text, key, setting.book, remarks, setting.places)
         self._operator = operator
         self._targets = targets
         self._setting = setting

@@ -29,7 +29,6 @@ from typing import Any, Literal
 from typing import cast as typed
 from unicodedata import normalize
 
-from allonym.document import subtract_intervals
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Mention, Setting, Wanted, traits
@@ -209,12 +208,6 @@ def _normalise_pseudonym(text: str) -> str:
     return _ARTICLE.sub("", text.casefold())
 
 
-def get_text_outside_mentions(setting: Setting) -> str:
-    """Return the text of a document without what is about to be replaced."""
-    text = setting.document.text
-    return "\0".join(text[a:b] for a, b in subtract_intervals((0, len(text)), setting.places))
-
-
 class _Surroundings:
     """What stands in a document: its text outside of what is replaced, and the names of other entities."""
 
@@ -223,12 +216,8 @@ class _Surroundings:
         self._targets = targets
 
     @cached_property
-    def _outside_text(self) -> str:
-        return get_text_outside_mentions(self._cast.setting)
-
-    @cached_property
     def _plain_outside_text(self) -> str:
-        return normalize_surface(self._outside_text)
+        return normalize_surface(self._cast.ledger.outside_text)
 
     @cached_property
     def _keys_by_name(self) -> dict[str, str]:
@@ -256,7 +245,8 @@ class _Surroundings:
             return False
         # March is no march, and A no article.
         cased = letters < _SHORT or family == "DATE_TIME"
-        text, phrase = (self._outside_text, new) if cased else (self._plain_outside_text, normalize_surface(new))
+        outside = self._cast.ledger.outside_text
+        text, phrase = (outside, new) if cased else (self._plain_outside_text, normalize_surface(new))
         if _has_phrase(text, phrase):
             return True
         return family not in _MOVING and self._keys_by_name.get(normalize_surface(new), key) != key

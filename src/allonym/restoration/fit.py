@@ -7,8 +7,8 @@ from datetime import date
 
 from allonym.replace.dates import ReadDate, move_date, read_date
 from allonym.restoration.forms import split_words_and_gaps
-from allonym.restoration.words import Ending, inflect_word
 from allonym.text.fold import fold
+from allonym.text.inflection import Ending, inflect_word
 
 _CALLING = frozenset(
     "1 7 20 27 30 31 32 33 34 36 39 40 41 43 44 45 46 47 48 49 51 52 53 54 55 56 57 58 60 61 62 63 64 65 66 81 82 84 "

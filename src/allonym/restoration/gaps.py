@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, TAG, Form
-from allonym.restoration.words import AFTER_APOSTROPHE
+from allonym.text.inflection import AFTER_APOSTROPHE
 from allonym.text.words import LETTERS
 
 LONGEST_GAP = 24

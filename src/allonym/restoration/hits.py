@@ -10,8 +10,8 @@ from allonym.restoration import fit, gaps
 from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, PERSON, TAG, Form, split_words_and_gaps
 from allonym.restoration.index import Reading, merge_equal_targets
 from allonym.restoration.view import View
-from allonym.restoration.words import Ending
 from allonym.text.fold import Level, fold
+from allonym.text.inflection import Ending
 from allonym.text.prose import read_common_words
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from allonym.replace.operators import TOKEN
 from allonym.restoration import forms
 from allonym.restoration.fit import extract_code_characters, get_letter_case, read_date_key, strip_calling_code
 from allonym.restoration.forms import CODE, DATE, PERSON, TAG, Form
-from allonym.restoration.words import Ending, find_base_forms, is_one_slip, is_ordinary, is_rare
+from allonym.restoration.words import is_one_slip, is_ordinary, is_rare
 from allonym.text.fold import Level, fold, fold_spellings
+from allonym.text.inflection import Ending, find_base_forms
 from allonym.text.names import are_given_names_alike, can_be_same_person, normalize_surface, parse_person, split_name
 from allonym.text.prose import read_common_words
 from allonym.vault.records import Known

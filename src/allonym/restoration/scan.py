@@ -14,8 +14,8 @@ from allonym.restoration.forms import ADDRESS, CLOSING, CODE, DATE, OPENING, TAG
 from allonym.restoration.hits import Hit, Match, describe_shared
 from allonym.restoration.index import Index, Reading
 from allonym.restoration.view import View, escape_like
-from allonym.restoration.words import AFTER_APOSTROPHE, Ending
 from allonym.text.fold import fold
+from allonym.text.inflection import AFTER_APOSTROPHE, Ending
 from allonym.text.prose import read_common_words
 
 _HYPHEN_BREAK = re.compile(r"[-\u00ad‐‑]?-?[ \t]*\r?\n[ \t>]*\Z")
