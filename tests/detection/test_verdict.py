@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
@@ -66,6 +68,8 @@ def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
 def test_a_legal_form_makes_a_firm_of_a_name():
     firm = weigh("Yours\nKirby Mellor LLP", ("Kirby Mellor", "PERSON", 0.9), ("LLP", "ORGANIZATION", 0.9))
     assert firm == [("Kirby Mellor LLP", "ORGANIZATION")]
+    lines = weigh("Yours\nKirby Mellor\nLLP", ("Kirby Mellor", "PERSON", 0.9), ("LLP", "ORGANIZATION", 0.9))
+    assert ("Kirby Mellor", "PERSON") in lines
 
 
 def test_labels_of_nobody_are_no_findings():
@@ -73,6 +77,8 @@ def test_labels_of_nobody_are_no_findings():
     assert len(document.turns) == 4
     marks = place(document.text, ("P4", "DATE", 0.9), ("@here", "SOCIAL_HANDLE", 0.9))
     assert weigh_findings(document, marks) == []
+    listed = [replace(mark, source="lexicon:dictionary") for mark in marks]
+    assert weigh_findings(document, listed) == listed  # what the user lists counts
 
 
 def test_given_names_of_a_list_are_two_people():

@@ -69,6 +69,23 @@ def test_what_cannot_be_covered_is_told_without_the_name(tmp_path):
     assert erased.leftovers == ((str(file), "1 places could not be covered"),)
 
 
+def test_what_cannot_be_unpacked_is_told_and_does_not_stop_the_rest(tmp_path):
+    packed = gzip.compress(b"Zaphranda Quennell" * 9)
+    broken = bytearray(packed)
+    broken[12] ^= 0xFF
+    with zipfile.ZipFile(tmp_path / "c.zip", "w") as package:
+        package.writestr("a.txt", "Zaphranda Quennell")
+    content = (tmp_path / "c.zip").read_bytes()
+    (tmp_path / "c.zip").write_bytes(content.replace(b"Quennell", b"Quennels", 1))
+    (tmp_path / "a.gz").write_bytes(packed[:-9])
+    (tmp_path / "b.gz").write_bytes(bytes(broken))
+    (tmp_path / "d.txt").write_text("Zaphranda")
+    erased = erase_from_files(sorted(tmp_path.iterdir()), FORMS)
+    assert [file[-4:] for file, _ in erased.leftovers] == ["a.gz", "b.gz", ".zip"]
+    assert all("cannot be read" in reason and "Quennell" not in reason for _, reason in erased.leftovers)
+    assert (tmp_path / "d.txt").read_text() == COVER
+
+
 def test_names_of_files_are_counted(tmp_path):
     file = tmp_path / "zaphranda-quennell.txt"
     file.write_text("nothing")

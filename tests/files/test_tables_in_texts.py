@@ -60,6 +60,14 @@ def test_a_table_in_a_text_is_treated_by_column(suffix: str, tmp_path: Path) -> 
     assert document.text.count("[DATE_") == 5
 
 
+def test_a_long_text_names_no_column(tmp_path: Path) -> None:
+    story = "It rained on Harwell for days. " * 40
+    source = tmp_path / "a.html"
+    source.write_text(f"<table><tr><td>{story}</td></tr>" + "<tr><td>dry</td></tr>" * 9 + "</table>")
+    (document,) = read_documents(source)
+    assert document.text.lower().count("harwell") == 40
+
+
 @pytest.mark.parametrize("suffix", WRITERS)
 def test_a_small_table_is_read_as_a_form(suffix: str, tmp_path: Path) -> None:
     source, target = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"

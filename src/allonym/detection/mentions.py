@@ -46,7 +46,7 @@ _CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
 _INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
-_AS_NAME = re.compile(r"(?<=[a-z,] )([A-Z][a-z]+)(?= [a-z])|\b([A-Z][a-z]+)(?= and (?:I|me)\b)")
+_AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
 _LEFT = re.compile(r"(?:(?:[^\W\d_][\w'’\-]*|[^\W\d_]\.) ){1,3}\Z")
 _RIGHT = re.compile(r" ([^\W\d_][\w'’\-]+)")
@@ -64,10 +64,11 @@ def find_repeated_names(text: str, tagged: Sequence[Span], covered: Iterable[Spa
     names: dict[str, Counter[str]] = {}
     has_capitals = uses_capitals(text)
     for span in tagged:
+        if span.score < _REPEATED_SCORE:
+            continue
         surface = text[span.start : span.end]
         is_code = span.source == COLUMN and _CODE.fullmatch(surface) is not None
-        is_name = any(taxonomy.within(span.label, label) for label in NAME_LABELS)
-        if span.score < _REPEATED_SCORE or not (is_name or is_code):
+        if not is_code and not any(taxonomy.within(span.label, label) for label in NAME_LABELS):
             continue
         parts = surface.split() if " " in surface and taxonomy.within(span.label, "PERSON") else []
         for name in (surface,) if has_capitals else (surface, *parts):

@@ -87,13 +87,6 @@ _RESERVED_HOST = re.compile(
 )
 _LOCAL_ADDRESS = re.compile(r"(?:127\.|0\.|255\.|169\.254\.|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|::1?\Z)")
 _DIGEST = re.compile(
-    r"(?i)\b(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,128}|[0-9a-f]{7,40}\.\.[0-9a-f]{7,40})\b"
-)
-_HOST = re.compile(
-    r"(?i)(?:\A|[/@.])(?:example\.(?:com|org|net|edu)|localhost|[\w-]+\.(?:example|test|invalid|localhost|local))(?=[:/?#]|\Z)"
-)
-_LOCAL_ADDRESS = re.compile(r"(?:127\.|0\.|255\.|169\.254\.|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|::1?\Z)")
-_DIGEST = re.compile(
     r"(?i)\b(?:[0-9a-f]{7,40}\.\.[0-9a-f]{7,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,128})\b"
 )
 _HOST = re.compile(r"(?i)(?:[a-z][a-z+.-]*://)?(?:[^@/]*@)?([^/:?#]+)")

@@ -49,7 +49,8 @@ _COUNTED = re.compile(
     r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
     r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
     r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
-    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay|question|appendix|annex|build)"
+    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
+    r"|question|appendix|annex|build)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
@@ -155,7 +156,12 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     findings = [span for span in findings if not (span.label == "DATE" and _recurs(text, span))]
     codes = {text[slice(*turn.speaker)] for turn in document.turns if turn.speaker is not None}
     labels_of_nobody = {*filter(_CODE.fullmatch, codes), *_EVERYBODY}
-    findings = [s for s in findings if text[s.start : s.end] not in labels_of_nobody and not _is_plain_place(text, s)]
+    findings = [
+        span
+        for span in findings
+        if (text[span.start : span.end] not in labels_of_nobody or span.source.startswith("lexicon:"))
+        and not _is_plain_place(text, span)
+    ]
     findings = _join_legal_forms(text, findings)
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
@@ -222,7 +228,7 @@ def _is_plain_place(text: str, span: Span) -> bool:
 
 
 def _join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
-    """The findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor" and "LLP"."""
+    """Return the findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor LLP"."""
     out: list[Span] = []
     for span in sorted(findings):
         form = text[span.start : span.end].rstrip(".").lower()
@@ -230,7 +236,7 @@ def _join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
             out
             and form in _LEGAL_FORMS
             and out[-1].label in ("PERSON", "ORGANIZATION")
-            and span.start == out[-1].end + 1
+            and text[out[-1].end : span.start] == " "
         ):
             out[-1] = replace(out[-1], end=span.end, label="ORGANIZATION")
         else:
@@ -548,5 +554,5 @@ def _is_common_calling(text: str, span: Span) -> bool:
     word = surface.lower().removesuffix("'s").removesuffix("’s")
     forms = {word, word.removesuffix("s")}
     is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
-    is_known = not forms.isdisjoint(_COMMON | read_ordinary_words())
+    is_known = not (forms.isdisjoint(_COMMON) and forms.isdisjoint(read_ordinary_words()))
     return is_known or (is_alone and surface.isupper())

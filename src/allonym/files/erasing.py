@@ -14,8 +14,9 @@ import os
 import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -23,7 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.document import Document, Interval, merge_intervals
-from allonym.errors import AllonymError, PlanMismatch, UsageError
+from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
 from allonym.files.output import write_file
 from allonym.files.rewrite import rewrite_path
 from allonym.files.run import read_documents
@@ -42,6 +43,8 @@ COVER = "[ERASED]"
 Places = Mapping[str, "tuple[Interval, ...]"]
 _LEAST_IN_BYTES = 5
 """Letters that a lone name needs to count in bytes that are no text, where short ones stand by chance."""
+_DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
+"""Errors of packages and compressed files that are damaged or encrypted."""
 _ENCODINGS = ("utf-16-le", "utf-16-be")
 _MARKUP = re.compile(r"<[^<>]*>")
 _ANSWER = re.compile(r"[0-9a-f]{62}\.bin")
@@ -135,7 +138,7 @@ def cover_person(file: Path, forms: NameForms, known_places: Places = MappingPro
         The number of places that were covered, and whether the file is one text that names the person for certain.
 
     Raises:
-        DataError: the file cannot be written in its format, and its bytes are no text either.
+        DataError: the file is packed, and cannot be unpacked.
     """
     places, is_named = 0, False
     if (rows := _read_plans(file)) is not None:
@@ -165,6 +168,9 @@ def cover_person_in_bytes(
 
     Returns:
         The content without the person, the number of places that were covered, and of those that are left.
+
+    Raises:
+        DataError: the content is packed, and cannot be unpacked.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "file" + "".join(Path(name).suffixes[-2:]))
@@ -174,7 +180,11 @@ def cover_person_in_bytes(
 
 
 def count_places(file: Path, forms: NameForms, *, is_named: bool = False) -> int:
-    """Return how many places of a file name the person: in its texts, or in its bytes, whichever are more."""
+    """Return how many places of a file name the person: in its texts, or in its bytes, whichever are more.
+
+    Raises:
+        DataError: the file is packed, and cannot be unpacked.
+    """
     in_texts = sum(len(forms.find(document.text, is_named=is_named)) for document in _read_documents(file))
     texts = _decode_bytes(file.read_bytes())
     return max(in_texts, sum(len(forms.find(text, least, is_named=is_named)) for text, least in texts))
@@ -231,10 +241,8 @@ def _cover_bytes(data: bytes, forms: NameForms, *, is_named: bool = False) -> tu
     if zipfile.is_zipfile(BytesIO(data)):
         return _cover_members(data, forms, is_named=is_named)
     if data[:2] == b"\x1f\x8b":
-        try:
+        with _refuse_damage():
             covered, count = _cover_bytes(gzip.decompress(data), forms, is_named=is_named)
-        except (OSError, EOFError):
-            return data, 0
         return (gzip.compress(covered, mtime=0), count) if count else (data, 0)
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8"
     try:
@@ -251,12 +259,20 @@ def _cover_bytes(data: bytes, forms: NameForms, *, is_named: bool = False) -> tu
 
 def _cover_members(data: bytes, forms: NameForms, *, is_named: bool) -> tuple[bytes, int]:
     out, total = BytesIO(), 0
-    with zipfile.ZipFile(BytesIO(data)) as package, zipfile.ZipFile(out, "w") as written:
+    with _refuse_damage(), zipfile.ZipFile(BytesIO(data)) as package, zipfile.ZipFile(out, "w") as written:
         for member in package.infolist():
             content, count = _cover_bytes(package.read(member), forms, is_named=is_named)
             total += count
             written.writestr(member, content, compress_type=member.compress_type)
     return (out.getvalue(), total) if total else (data, 0)
+
+
+@contextmanager
+def _refuse_damage() -> Iterator[None]:
+    try:
+        yield
+    except _DAMAGE as error:
+        raise DataError(f"its packed content cannot be read ({type(error).__name__})") from None
 
 
 def _replace_file(file: Path, data: bytes) -> None:
@@ -314,13 +330,13 @@ def _erase_cached_answer(file: Path, forms: NameForms, key: bytes) -> int:
 def _decode_bytes(data: bytes) -> Iterator[tuple[str, int]]:
     """Yield all texts that bytes may hold, with the letters that a lone name needs to count in each."""
     if zipfile.is_zipfile(BytesIO(data)):
-        with zipfile.ZipFile(BytesIO(data)) as package:
+        with _refuse_damage(), zipfile.ZipFile(BytesIO(data)) as package:
             for member in package.infolist():
                 yield member.filename, 1
                 yield from _decode_bytes(package.read(member))
         return
     if data[:2] == b"\x1f\x8b":
-        with suppress(OSError, EOFError):
+        with _refuse_damage():
             yield from _decode_bytes(gzip.decompress(data))
     try:
         text = data.decode("utf-8")

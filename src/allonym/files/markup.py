@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from urllib.parse import quote, unquote
@@ -76,8 +76,8 @@ def find_html_segments(source: str, policy: Policy) -> list[Segment]:
     attributes: list[Segment] = []
     tables = _Tables()
     content = list(_find_content_segments(source, attributes, tables))
-    for table in tables.tables:
-        for start, place in find_table_places(table, policy).items():
+    for grid in tables.list_grids(content):
+        for start, place in find_table_places(grid, policy).items():
             is_first = True
             for i in tables.segments[start]:
                 segment = content[i]
@@ -89,42 +89,48 @@ def find_html_segments(source: str, policy: Policy) -> list[Segment]:
 
 
 class _Tables:
-    """The tables of a page, as they are read: their cells by row and column, and the segments of each cell."""
+    """The tables of a page, as they are read: the cells of their rows, and the segments of each cell, by its place."""
 
     def __init__(self) -> None:
-        self.tables: list[dict[str, dict[str, tuple[int, str]]]] = []
         self.segments: dict[int, list[int]] = {}
-        self._open: list[dict[str, dict[str, tuple[int, str]]]] = []
+        self._tables: list[list[list[int]]] = []
+        self._open: list[list[list[int]]] = []
         self._cells: list[int] = []
 
     def read_tag(self, tag: str, position: int) -> None:
         """Read a tag in small letters, which ends at this place."""
         if tag == "table":
-            self._open.append({})
-            self.tables.append(self._open[-1])
+            self._open.append([])
+            self._tables.append(self._open[-1])
             self._cells.append(-1)
         elif tag == "/table" and self._open:
             self._open.pop()
             self._cells.pop()
         elif tag == "tr" and self._open:
-            self._open[-1][str(len(self._open[-1]))] = {}
+            self._open[-1].append([])
             self._cells[-1] = -1
         elif tag in ("td", "th") and self._open and self._open[-1]:
-            row = self._open[-1][str(len(self._open[-1]) - 1)]
-            row[str(len(row))] = position, ""
+            self._open[-1][-1].append(position)
             self.segments[position] = []
             self._cells[-1] = position
         elif tag in ("/td", "/th", "/tr") and self._open:
             self._cells[-1] = -1
 
-    def add_segment(self, number: int, text: str) -> None:
+    def add_segment(self, number: int) -> None:
         """Add a segment, by its number, to the cell that is open."""
-        if not self._cells or self._cells[-1] < 0:
-            return
-        self.segments[self._cells[-1]].append(number)
-        row = self._open[-1][str(len(self._open[-1]) - 1)]
-        column = str(len(row) - 1)
-        row[column] = row[column][0], row[column][1] + text
+        if self._cells and self._cells[-1] >= 0:
+            self.segments[self._cells[-1]].append(number)
+
+    def list_grids(self, content: Sequence[Segment]) -> Iterator[dict[str, dict[str, tuple[int, str]]]]:
+        """Yield the cells of each table by row and column: their places and texts."""
+        for table in self._tables:
+            yield {
+                str(number): {
+                    str(column): (cell, "".join(content[i].text for i in self.segments[cell]))
+                    for column, cell in enumerate(row)
+                }
+                for number, row in enumerate(table)
+            }
 
 
 def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
@@ -155,7 +161,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
         stop = match.start() if match else len(source)
         if stop > position:
             text = html.unescape(source[position:stop])
-            tables.add_segment(count, text)
+            tables.add_segment(count)
             yield Segment(position, stop, text, _escape_text, gap)
             gap, count = "", count + 1
         if match is None:

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
+from allonym.batch import MAX_NAMED
 from allonym.document import KEPT, PROSE, TECHNICAL, splice_text
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
 from allonym.files.office import Package, Part, TextSlot, get_local_name
@@ -135,7 +136,8 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
                 name = next(iter(cells.values()))[1] if number else ""
             elif len(cells) == len(header) and cells is not header:
                 name = header[column][1] if column in header else ""
-            places[cell] = CellPlace(name.strip().rstrip(":"), PROSE)
+            name = name.strip().rstrip(":") if len(name) <= MAX_NAMED else ""  # a longer text is no name
+            places[cell] = CellPlace(name, PROSE)
     return places
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from allonym.errors import VaultError
+from allonym.errors import DataError, VaultError
 from allonym.files.erasing import count_places, cover_person_in_bytes
 from allonym.project.project import Project
 from allonym.text.name_forms import NameForms
@@ -55,7 +55,10 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
     remaining: list[str] = []
     for file in project.files:
         source = project.read_source(file.number)
-        data, covered, uncovered = cover_person_in_bytes(f"source{file.suffix}", source, forms, erased.places)
+        try:
+            data, covered, uncovered = cover_person_in_bytes(f"source{file.suffix}", source, forms, erased.places)
+        except DataError:
+            data, covered, uncovered = source, 0, 1
         name = f"file-{file.number:04}{file.suffix}" if forms.find(file.name) else file.name
         if covered or name != file.name:
             documents += project.rewrite_source(file.number, name, data)
