@@ -25,6 +25,7 @@ from allonym.plan import Edit, apply_edits, locate_replacements
 
 _AGAIN = 0.03  # what any change costs beside the content words that it loses, such as to make a general word more so
 _GENERAL = 0.8  # what it costs to make a word general that something is still known of
+_CONNECTIVES = frozenset("also and besides but furthermore however moreover so then therefore".split())
 _RARE_PARTS = frozenset({"NOUN", "PROPN", "ADJ", "VERB", "X"})
 
 
@@ -132,7 +133,9 @@ class Draft:
                 view.append(Word(self.words[sentence[0]].start, self.words[sentence[-1]].end, ".", "PUNCT"))
                 continue
             for i in sentence:
-                if self.taken[i]:
+                if i == sentence[0] and k - 1 in self.dropped and self._is_connective(i, sentence):
+                    new_words[len(view)] = ""
+                elif self.taken[i]:
                     new_words[len(view)] = self._choices[i][self.taken[i] - 1]
                 view.append(self.words[i])
         return make_edits(self.text, view, new_words)
@@ -171,6 +174,12 @@ class Draft:
 
     def _is_left(self, i: int) -> bool:
         return self.words[i].label is None and not self.taken[i] and self._sentence_of[i] not in self.dropped
+
+    def _is_connective(self, i: int, sentence: Sequence[int]) -> bool:
+        """Tell whether the first word of a sentence only joins it to the one before."""
+        after = self.words[i + 1].part if len(sentence) > 1 else "PUNCT"
+        is_degree = self.words[i].lower_text == "so" and after in ("ADJ", "ADV")
+        return self.words[i].lower_text in _CONNECTIVES and not is_degree
 
     def _count_words_left(self) -> Counter[str]:
         return Counter(word.lower_text for i, word in enumerate(self.words) if self._is_left(i))

@@ -21,7 +21,7 @@ from typing import Any
 from allonym.errors import PlanMismatch
 from allonym.models.pos import parts_of_speech
 from allonym.plan import Edit, Plan, apply_edits, digest, locate_replacements
-from allonym.replace.wording import find_article, find_article_change, widen_removal
+from allonym.replace.wording import find_article, find_article_change, pluralise_noun, widen_removal
 from allonym.text.placeholders import find_placeholders
 
 GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
@@ -29,11 +29,18 @@ GENERALISE, SUPPRESS, AGREE = "generalise@1", "suppress@1", "agree@1"
 LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 _BETWEEN = re.compile(r"[ \t]*-?[ \t]*")
-_LISTED = re.compile(r"(?:,? (?:and|or|&) |, )")
+_OPENS = re.compile(r"[ \t]*,?[ \t]*")
+_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, )")
 _OPENING = frozenset(".!?")
 _NOMINAL = frozenset({"NOUN", "PROPN"})
 _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 _BEFORE_NOUN = _INSIDE | {"DET", "PRON", "PUNCT"}
+_PARTICLES = frozenset("across along apart around away back down off on out over through together up".split())
+_JOINTS = frozenset(", and or but".split())
+_PAIRS = frozenset("both either neither".split())
+_BEFORE_PLACE = frozenset("in at from near to".split())
+_MASS = frozenset("music clothing food work sport illness time".split())
+"""General nouns without a plural."""
 _DEGREES = frozenset("very so too quite really rather more most extremely".split())
 _BEFORE_INFINITIVE = frozenset(
     "to can could will would shall should may might must do does did don doesn didn t".split()
@@ -80,9 +87,18 @@ def make_edits(text: str, words: Sequence[Word], new_words: Mapping[int, str]) -
             edits.append(Edit(old.start, end, old.replacement, LABEL, 0, old.operator, text[old.start : end]))
             position = end
             continue
-        last = new
-        if not new:
-            start, end, new = _find_removal(text, words, run, position, limit)
+        if joined := _find_joint_removal(text, words, run, new_words, position):
+            start, end, new = joined
+            last = new.lstrip()
+        elif new:
+            last = new
+            particle = _get_word(words, run[-1] + 1)
+            if words[run[-1]].part == "VERB" and particle.part == "ADV" and particle.text in _PARTICLES:
+                end = particle.end
+        else:
+            last = ""
+            opening = _find_opening_removal(text, words, run, limit)
+            start, end, new = opening or _find_removal(text, words, run, position, limit)
         if new and words[run[0]].text[:1].isupper() and (_starts_sentence(words, run[0])):
             new = new[:1].upper() + new[1:]
         first = words[run[0]].start
@@ -130,6 +146,55 @@ def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int
     return (*widen_removal(text, start, end, low, high, before or (" " if start else "")), "")
 
 
+def _find_joint_removal(
+    text: str, words: Sequence[Word], run: Sequence[int], new_words: Mapping[int, str], low: int
+) -> tuple[int, int, str] | None:
+    """Return the start, the end and the replacement of words that go with what joins them to another adjective:
+    ``sporty and`` before ``tall``, ``and soothing`` behind ``very informative``; None where nothing does."""
+    first, last = run[0], run[-1]
+    near = text[max(low, _get_word(words, first - 2).end) : max(words[last].end, _get_word(words, last + 2).start)]
+    if words[first].part != "ADJ" or "\n" in near:
+        return None
+    new = _join_distinct_words([new_words[i] for i in run])
+    joint, before, end = _get_word(words, first - 1), _get_word(words, first - 2), words[last].end
+    is_special = new == "special" and first == last
+    if joint.text in _JOINTS and before.part == "ADJ" and before.end >= low:
+        ends_list = joint.text != "," and _get_word(words, first - 3).text == ","
+        if is_special and first - 2 not in new_words and not ends_list:
+            return before.end, end, ""
+        if not new_words[first] and (joint.text != "," or _is_attribute(words, first - 2)):
+            return before.end, end, f" {new}" if new else ""
+    after = _get_word(words, last + 2)
+    is_before = _get_word(words, last + 1).text in _JOINTS and after.part == "ADJ" and last + 2 not in new_words
+    if is_special and is_before and joint.lower_text not in _PAIRS:
+        return words[first].start, after.start, ""
+    return None
+
+
+def _is_attribute(words: Sequence[Word], i: int) -> bool:
+    """Tell whether an adjective, maybe one of several, stands before a noun, by what stands before it."""
+    while _get_word(words, i).part in ("ADJ", "ADV") or _get_word(words, i).text in _JOINTS:
+        i -= 1
+    return _get_word(words, i).part not in ("AUX", "PUNCT", "")
+
+
+def _find_opening_removal(
+    text: str, words: Sequence[Word], run: Sequence[int], high: int
+) -> tuple[int, int, str] | None:
+    """Return the start and end of the removal of a sentence's first words, a comma behind them included, and what
+    stands there then: the next word with a capital. None where a removal needs no such care."""
+    start, after = words[run[0]].start, _get_word(words, run[-1] + 1)
+    if not any(words[i].text[:1].isupper() for i in run) or not _starts_sentence(words, run[0]):
+        return None
+    if has_comma := after.text == ",":
+        after = _get_word(words, run[-1] + 2)
+    if after.start > high or not _OPENS.fullmatch(text, words[run[-1]].end, max(0, after.start)):
+        return None
+    if after.label is None and after.text[:1].islower() and after.end <= high:
+        return start, after.end, after.text[:1].upper() + after.text[1:]
+    return (start, after.start, "") if has_comma else None
+
+
 CONTENT = frozenset({"NOUN", "PROPN", "VERB", "ADJ", "ADV", "NUM", "X", "SYM", "INTJ"})
 _KEPT = frozenset(
     "not n't never when where how why whenever wherever there here then also very too so than as more most less "
@@ -163,8 +228,7 @@ class Word:
 
 
 _OTHER_GENERAL_WORDS = frozenset(
-    "special several something somewhere do does did done doing have has had having involved "
-    "come comes came coming".split()
+    "special several something some do does did done doing have has had having involved come comes came coming".split()
 )
 _NO_WORD = Word(-1, -1, "", "")
 
@@ -193,10 +257,12 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
     ):
         return ()
     after = _get_word(words, i + 1)
+    if word.part == "ADV" and word.text in _PARTICLES and _get_word(words, i - 1).part == "VERB":
+        return ()  # it goes with the verb
     if word.part in _NOMINAL:
-        if after.part in _NOMINAL and after.start - word.end <= 1:
+        if after.start - word.end <= 1 and (after.part in _NOMINAL or (after.text == "-" and after.start == word.end)):
             return ("",)
-        return _list_general_nouns(word, _get_word(words, i - 1))
+        return _list_general_nouns(words, i)
     if word.part == "VERB":
         verb = _choose_general_verb(words, i)
         return (verb,) if verb and verb != word.lower_text else ()
@@ -209,19 +275,50 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
     return ("",)
 
 
-def _list_general_nouns(word: Word, before: Word) -> tuple[str, ...]:
-    stem, many = _to_singular(word.lower_text)
+def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
+    word, before = words[i], _get_word(words, i - 1)
+    is_name = word.part == "PROPN" or (word.text[:1].isupper() and before.label is not None)
+    stem, many = (word.lower_text, False) if is_name else _to_singular(word.lower_text)
     general_nouns, kinds = _map_words_to_general_nouns(), _read_generalisations()["kinds"]
     kind = general_nouns.get(word.lower_text) or general_nouns.get(stem) or (stem if stem in kinds else None)
+    if is_name and (kind is None or kinds.get(kind) == "place"):
+        lead = _find_word_before_name(words, i)
+        if kind is None:
+            if lead.label is not None and lead.part == "PROPN":
+                return ("",)  # the rest of a name
+            return ("some place",) if lead.lower_text in _BEFORE_PLACE else ("something",)
+        if lead.label is not None or lead.part not in ("DET", "PRON", "ADJ", "NOUN"):
+            return ("some place",)
     if kind is None:
-        if word.part == "PROPN":
-            return ("somewhere",) if before.lower_text in ("in", "at", "from", "near", "to") else ("something",)
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
     plain = kinds.get(kind, "thing")
     if plain == "thing" and not many and before.label is None and before.part not in _BEFORE_NOUN:
         plain, kind = "something", "something" if kind == "thing" else kind
+    many = many or (not is_name and _is_bare_object(words, i))
     out = dict.fromkeys(_to_plural(n) if many else n for n in (kind, plain))
     return tuple(n for n in out if n != word.lower_text)
+
+
+def _find_word_before_name(words: Sequence[Word], i: int) -> Word:
+    """Return what stands before the name that ends with word ``i``, and before further names in front of a comma."""
+    i -= 1
+    while True:
+        while _get_word(words, i).part == "PROPN" and words[i].label is None:
+            i -= 1
+        if _get_word(words, i).text != "," or _get_word(words, i - 1).part != "PROPN":
+            return _get_word(words, i)
+        i -= 2
+
+
+def _is_bare_object(words: Sequence[Word], i: int) -> bool:
+    """Tell whether a singular noun is an object with adjectives or a verb before it, and without an article."""
+    if _get_word(words, i + 1).part in ("VERB", "AUX"):
+        return False
+    first = i
+    while _get_word(words, first - 1).part == "ADJ" and words[first - 1].label is None:
+        first -= 1
+    before = _get_word(words, first - 1)
+    return before.label is None and (before.part == "VERB" or (first < i and before.part == "ADP"))
 
 
 def _to_singular(word: str) -> tuple[str, bool]:
@@ -242,9 +339,7 @@ def _to_plural(noun: str) -> str:
         return "people"
     if noun == "child":
         return "children"
-    if noun in ("music", "clothing", "food", "work"):
-        return noun
-    return noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return noun if noun in _MASS or noun == "something" else pluralise_noun(noun)
 
 
 def _choose_general_verb(words: Sequence[Word], i: int) -> str:
