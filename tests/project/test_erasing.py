@@ -91,3 +91,22 @@ def test_a_person_in_twenty_files_leaves_no_trace_and_the_name_means_another_one
 def test_erasing_nobody_is_told(project):
     with pytest.raises(VaultError):
         erase_person(project, "Nobody Hereabouts")
+
+
+def test_a_name_that_nobody_has_erases_no_word(project):
+    before = [project.read_source(file.number) for file in project.files]
+    with pytest.raises(VaultError, match="nobody"):
+        erase_person(project, "Nobody Late")  # "It came late"
+    assert [project.read_source(file.number) for file in project.files] == before
+
+
+def test_an_address_of_the_person_erases_no_other_address(tmp_path):
+    (tmp_path / "a.docx").write_bytes(make_word(f"{NAME} <perpetua.swanscombe@example.com> came. So did Com."))
+    (tmp_path / "b.txt").write_text(f"{NAME} wrote from perpetua.swanscombe@example.com to shop@example.com.\n")
+    with Vault.create(tmp_path / "v", SECRET) as vault:
+        project = Project.create(tmp_path / "study", vault, "pseudonyms")
+        project.add([tmp_path / "a.docx", tmp_path / "b.txt"])
+        assert erase_person(project, NAME).remaining == ()
+        text = project.read_source(2).decode()
+        assert text == "[ERASED] wrote from [ERASED] to shop@example.com.\n"
+        assert "Com." in project.read_documents(1)[0].document.text

@@ -43,3 +43,15 @@ def test_words_of_others_count_only_where_the_person_is_named():
 
 def test_short_parts_may_be_left_out():
     assert list_found(FORMS, "Peg and Whitcombe", least=5) == ["Whitcombe"]
+
+
+def test_addresses_count_as_a_whole_and_their_words_are_no_names():
+    forms = NameForms.of_names(["Ada Brook", "ada84@example.com", "https://brook.example/cv"])
+    text = "Com and CV by ADA84@example.com; bada84@example.com, ada84@example.com.au, https://brook.example/cv"
+    assert list_found(forms, text) == ["ADA84@example.com", "https://brook.example/cv"]
+
+
+def test_full_names_alone():
+    full = FORMS.keep_full_names()
+    assert list_found(full, "Margaret came. Zoë Müller-Hart left.") == ["Zoë Müller-Hart"]
+    assert list_found(NameForms.of_names(["Peg"]).keep_full_names(), "Peg left.") == ["Peg"]

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.document import Document, Interval, merge_intervals
-from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError
+from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError, VaultError
 from allonym.files.output import write_file
 from allonym.files.rewrite import rewrite_path
 from allonym.files.run import read_documents
@@ -96,6 +96,8 @@ def erase_person(
     listed = list(_list_files(paths))
     erased = vault.erase_person(person, scope=scope, actor=actor)
     forms = NameForms.of_names(erased.names, erased.others)
+    if not erased.rows and not any(count_places(file, forms.keep_full_names()) for file in listed):
+        raise VaultError("nothing of this person is in the vault or the files; `allonym people list` shows everybody")
     cache_key = derive_operator_key(vault.operator_key, "llm cache")
     return Erasure(erased, erase_from_files(listed, forms, erased.places, cache_key=cache_key))
 

@@ -51,6 +51,8 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
     """
     erased = project.vault.erase_person(person, scope=project.scope, actor=actor)
     forms = NameForms.of_names(erased.names, erased.others)
+    if not erased.rows and not _is_named_in_full(project, forms):
+        raise VaultError("nobody in the project has this name; allonym project findings shows everybody")
     places = files = documents = 0
     remaining: list[str] = []
     for file in project.files:
@@ -61,17 +63,26 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
             data, covered, uncovered = source, 0, 1
         name = f"file-{file.number:04}{file.suffix}" if forms.find(file.name) else file.name
         if covered or name != file.name:
-            documents += project.rewrite_source(file.number, name, data)
-            places, files = places + covered, files + 1
+            try:
+                documents += project.rewrite_source(file.number, name, data)
+            except DataError:
+                uncovered += 1
+            else:
+                places, files = places + covered, files + 1
         if uncovered:
             remaining.append(f"file {file.number}")
     terms = project.drop_terms(lambda term: bool(forms.find(term)))
-    if not (erased.rows or files or terms):
-        raise VaultError("nothing of this person is in the project; allonym project findings shows everybody")
     project.update()
     remaining += _list_naming_documents(project, forms)
     remaining += [path.name for path in sorted(project.folder.glob("releases/*.zip")) if count_places(path, forms)]
     return ErasedFromProject(erased.rows, places, files, documents, terms, tuple(dict.fromkeys(remaining)))
+
+
+def _is_named_in_full(project: Project, forms: NameForms) -> bool:
+    """Tell whether a source, its name or a correction holds the full name."""
+    full = forms.keep_full_names()
+    names = (*(file.name for file in project.files), *(term.term for term in project.terms))
+    return any(map(full.find, names)) or any(_list_naming_documents(project, full))
 
 
 def _list_naming_documents(project: Project, forms: NameForms) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from allonym.text.fold import fold, fold_spellings
@@ -33,6 +33,7 @@ class NameForms:
         parts: words that name the person alone.
         shared: words of the name that are other people's too; alone they count only where the person is named anyway.
         others: all words of other people's names.
+        addresses: of the person, which count as a whole; their words (``com``) are no names.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -40,19 +41,22 @@ class NameForms:
     parts: frozenset[str]
     shared: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
 
     @classmethod
     def of_names(cls, names: Iterable[str], others: Collection[str] = ()) -> NameForms:
         """Return the forms of all names of a person.
 
         Args:
-            names: as they are written.
+            names: as they are written, and addresses.
             others: words of other people's names in plain form; such a word alone is not this person's.
         """
         pairs: dict[tuple[str, str], None] = {}
         middle: set[str] = set()
         parts: set[str] = set()
-        for name in names:
+        names = list(names)
+        addresses = frozenset(name for name in names if "@" in name or "/" in name)
+        for name in (name for name in names if name not in addresses):
             for words in list_name_spellings(name):
                 given_names, last, _ = split_name(words)
                 firsts = [part for word in given_names for part in WORD.findall(word)]
@@ -63,7 +67,12 @@ class NameForms:
                     pairs.update(dict.fromkeys((first, family[-1]) for first in _list_first_names(firsts[0])))
                     middle.update(family)
         alone = frozenset(parts - set(others))
-        return cls(tuple(pairs), frozenset(middle | PARTICLES), alone, frozenset(parts) - alone, frozenset(others))
+        shared = frozenset(parts) - alone
+        return cls(tuple(pairs), frozenset(middle | PARTICLES), alone, shared, frozenset(others), addresses)
+
+    def keep_full_names(self) -> NameForms:
+        """Return the forms without words that count alone, unless the name has only one word."""
+        return replace(self, parts=frozenset(), shared=frozenset()) if self.pairs else self
 
     def find(self, text: str, least: int = 1, *, is_named: bool = False) -> list[tuple[int, int]]:
         """Return where a text names the person, as disjoint intervals in reading order.
@@ -74,11 +83,13 @@ class NameForms:
             is_named: whether the person is known to be named in the text, as after a full name: then words that others
                 share count alone too, unless they stand in another's name.
         """
+        in_addresses = self._find_addresses(text)
         if not self.occur_in_plain(fold(text)) and not self.occur_in_plain(" ".join(fold_spellings(text))):
-            return []
+            return in_addresses
         words = [(match, spelling) for match in WORD.finditer(text) for spelling in fold_spellings(match[0])[:1]]
         has_capitals = text != text.lower()
         places = [match.span() for match, word in words if self._is_joined(word)]
+        places += in_addresses
         places += self._find_full_names(text, words)
         is_named = is_named or bool(places)
         for i, (match, word) in enumerate(words):
@@ -92,6 +103,10 @@ class NameForms:
     def occur_in_plain(self, plain: str) -> bool:
         """Tell whether a folded text may name the person; a quick test."""
         return any(word in plain for word in chain(self.parts, self.shared, (family for _, family in self.pairs)))
+
+    def _find_addresses(self, text: str) -> list[tuple[int, int]]:
+        patterns = (rf"(?<![\w.+-]){re.escape(address)}(?![\w-]|\.\w)" for address in sorted(self.addresses))
+        return _drop_overlaps(m.span() for pattern in patterns for m in re.finditer(pattern, text, re.IGNORECASE))
 
     def _has_part(self, word: str, parts: frozenset[str]) -> bool:
         return word in parts or (word[-1:] == "s" and word[:-1] in parts)
