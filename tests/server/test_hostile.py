@@ -451,7 +451,7 @@ def test_nothing_of_all_that_was_logged(live):
 
 
 def test_the_list_of_open_routes_is_short(site):
-    assert len(OPEN) == 10 and routes(site.app)
+    assert len(OPEN) == 14 and routes(site.app)
 
 
 def test_a_socket_without_a_message_is_closed(site):
