@@ -11,12 +11,13 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, VaultLocked, WrongKey
+from allonym.errors import RestoreError, UnknownToken, UsageError, VaultError, VaultLocked
 from allonym.vault import audit as log
 from allonym.vault import digests as checking
 from allonym.vault import erase, erase_people, store, transfer
 from allonym.vault.book import Book, decrypt_replacement_row, digest_replacement, find_scope, read_scope_names
 from allonym.vault.digests import Digests
+from allonym.vault.keyed_store import KeyedStore
 from allonym.vault.keys import Keys, Sealer, Secret, check_secret, lock_keys, read_derivation, unlock_keys, wrap_keys
 from allonym.vault.plans import PlanReader
 from allonym.vault.records import AuditEntry, ErasedPerson, KeptPlan, Known, Merged, Purged, ScopeInfo, VaultInfo
@@ -35,21 +36,15 @@ _OF_SCOPE = _KNOWN.where(_ROW.scope == sa.bindparam("scope"))
 _OF_TOKEN = _KNOWN.where(_ROW.token == sa.bindparam("token"))
 
 
-class Vault:
+class Vault(KeyedStore):
     """An encrypted store of originals and their replacements, in a SQLite file or another database.
 
     Opened without its secret, a vault tells only its :meth:`info`. It may be given to other processes, by fork or
     pickle: each makes connections of its own. A pickle holds the keys, so it belongs nowhere but into a worker's pipe.
     """
 
-    def __init__(self, place: Store, keys: Keys | None) -> None:
-        """Used by :meth:`create` and :meth:`open`."""
-        self._store = place
-        self._set_keys(keys)
-
     def _set_keys(self, keys: Keys | None) -> None:
-        self._keys = keys
-        self._sealer = Sealer(keys, self._store.shown) if keys else None
+        super()._set_keys(keys)
         self._read: dict[str, tuple[tuple[int, int], int | None, tuple[Known, ...]]] = {}
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -546,42 +541,6 @@ class Vault:
             return tuple(log.read_checked_entries(connection, sealer, read_scope_names(connection, sealer)))
 
     # Inside
-
-    def _require_keys(self) -> Keys:
-        if self._keys is None:
-            raise VaultLocked(f"{self._store.shown} was opened without its secret; only info() works")
-        return self._keys
-
-    def _require_sealer(self) -> Sealer:
-        self._require_keys()
-        assert self._sealer is not None
-        return self._sealer
-
-    @contextmanager
-    def _open_read_transaction(self, *, once: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
-        """Open a transaction that only reads. ``once``: for a single statement, which needs none."""
-        sealer = self._require_sealer()
-        with self._store.report_damaged_values(), self._store.open_read_transaction(once=once) as connection:
-            try:
-                yield connection, sealer
-            except VaultError:
-                self._check_key_generation(connection)  # then it is not the row that is wrong
-                raise
-
-    @contextmanager
-    def _open_write_transaction(self, *, alone: bool = False) -> Iterator[tuple[sa.Connection, Sealer]]:
-        """Open a transaction that writes. ``alone``: nobody else writes meanwhile, in any scope."""
-        sealer = self._require_sealer()
-        with self._store.open_write_transaction() as connection:
-            self._check_key_generation(connection, "alone" if alone else "shared")
-            yield connection, sealer
-
-    def _check_key_generation(self, connection: sa.Connection, lock: str = "") -> None:
-        query = sa.select(store.meta.c.value).where(store.meta.c.name == "generation")
-        if lock:
-            query = query.with_for_update(read=lock == "shared")
-        if connection.execute(query).scalar() != str(self._require_keys().generation).encode():
-            raise WrongKey(f"{self._store.shown}: its keys were changed since it was opened; open it again")
 
     def _compute_expiry(self, connection: sa.Connection, now: int, expires: datetime | None) -> int | None:
         if expires is not None:
