@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tests.project.conftest import FILES, SECRET
 
@@ -74,11 +76,31 @@ def test_what_cannot_be_read_is_refused_with_a_reason_and_the_rest_is_added(proj
         project.add([project.folder.parent])
 
 
-def test_files_in_clear_that_a_crash_left_go_with_the_next_change(project):
+def test_a_file_that_vanishes_is_refused_and_the_rest_is_added(project, tmp_path, monkeypatch):
+    for name in ("gone.txt", "here.txt"):
+        (tmp_path / name).write_text(f"Jim Quill is {name}.")
+    read = Path.read_bytes
+
+    def read_unless_gone(path):
+        if path.name == "gone.txt":
+            raise PermissionError(13, "no")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_unless_gone)
+    added = project.add([tmp_path / "gone.txt", tmp_path / "here.txt"])
+    assert [file.name for file in added.files] == ["here.txt"]
+    assert [name for name, _ in added.refused] == ["gone.txt"]
+
+
+def test_files_in_clear_that_a_crash_left_go_when_the_project_is_opened(project):
     left = project.folder / "state" / "work" / "sources"
     left.mkdir(parents=True)
     (left / "0001.txt").write_text("Jim Quill")
-    project.update()
+    with project.open_sources() as sources:  # another process opens the project meanwhile
+        Project(project.folder, project.vault)
+        assert len(list(sources.iterdir())) == 4
+    left.mkdir(parents=True)
+    Project(project.folder, project.vault)
     assert not left.parent.exists()
 
 
@@ -125,6 +147,19 @@ def test_two_reviewers_are_blind_and_a_verdict_decides(project):
     row, seats = project.get_document(id)
     assert row.state == "done" and "only blind" not in row.anonymised
     assert [seats[n].reader for n in (0, 1, 2)] == ["rita", "ann", "ben"]
+
+
+def test_readings_belong_to_a_number_where_there_is_one(project):
+    id = find_id(project, "piano tuner")
+    project.save_reading(id, 7, read_whole(project, id), reader="ann")
+    saved, _ = project.save_reading(id, 8, read_whole(project, id), reader="ann", is_done=True)
+    assert (saved.seat, saved.user, saved.reader, saved.version) == (2, 8, "ann", 1)
+    before = project.get_status().unseen
+    assert project.remove_unfinished_readings(8) == 0
+    assert project.remove_unfinished_readings(7) == 1
+    assert project.get_status().unseen > before
+    assert [seat.user for seat in project.get_document(id)[1].values()] == [8]
+    project.save_reading(id, 9, Reading(), reader="ben")  # the seat is free again
 
 
 def test_a_settled_reading_survives_corrections(project):

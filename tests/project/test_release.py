@@ -9,7 +9,7 @@ from pathlib import PurePath
 import pytest
 
 from allonym.errors import DataError, UsageError
-from allonym.project import Reading, get_public_key, verify_release, write_release
+from allonym.project import Project, Reading, get_public_key, verify_release, write_release
 from allonym.project.readings import FindingDecision
 
 
@@ -96,10 +96,57 @@ def test_a_changed_release_is_told(release, tmp_path, what):
 def test_another_key_and_no_release(release, tmp_path):
     with pytest.raises(DataError, match="another key"):
         verify_release(release.path, "0" * 64)
+    damaged = bytearray(release.path.read_bytes())
+    with zipfile.ZipFile(release.path) as archive:
+        member = max(archive.infolist(), key=lambda info: info.compress_size)
+    begin = member.header_offset + 30 + len(member.filename.encode())
+    damaged[begin : begin + 40] = bytes(range(200, 240))
+    (tmp_path / "damaged.zip").write_bytes(damaged)
     (tmp_path / "x.zip").write_bytes(b"PK")
-    for path in (tmp_path / "x.zip", tmp_path / "absent.zip"):
+    for name in ("damaged.zip", "x.zip", "absent.zip"):
         with pytest.raises(DataError):
-            verify_release(path)
+            verify_release(tmp_path / name)
+
+
+def test_a_file_that_another_process_adds_meanwhile_is_anonymised_first(project, tmp_path, monkeypatch):
+    (tmp_path / "late.txt").write_bytes(b"Priya Venkataraman came late.")
+    other, update = Project(project.folder, project.vault), project.update
+    monkeypatch.setattr(other, "update", lambda **_: 0)  # it is stopped after the file was added
+
+    def update_before_the_other_adds():
+        update()
+        other.add([tmp_path / "late.txt"])
+
+    monkeypatch.setattr(project, "update", update_before_the_other_adds)
+    release = write_release(project, unreviewed=True)
+    with zipfile.ZipFile(release.path) as archive:
+        data = b"".join(archive.read(name) for name in archive.namelist())
+    assert release.files == 5 and release.documents == 7 and b"came late" in data and b"Venkataraman" not in data
+
+
+def test_reviews_that_another_process_opens_meanwhile_refuse_a_release(project, tmp_path, monkeypatch):
+    for row, _ in project.list_documents():
+        for reader in ("ann", "ben"):
+            project.save_reading(row.id, reader, Reading(), is_done=True)
+    (tmp_path / "late.txt").write_bytes(b"Priya Venkataraman came late.")
+    other, update = Project(project.folder, project.vault), project.update
+    monkeypatch.setattr(project, "update", lambda: (update(), other.add([tmp_path / "late.txt"])))
+    with pytest.raises(UsageError, match="1 of 7 documents"):
+        write_release(project)
+    assert not project.releases and not (project.folder / "state" / "work").exists()
+
+
+def test_a_release_that_was_written_but_not_recorded_is_written_again(project, tmp_path, monkeypatch):
+    first = write_release(project, tmp_path / "partners.zip", unreviewed=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(project), "record_release", lambda self, row: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            write_release(project, unreviewed=True)
+    second = write_release(project, unreviewed=True)
+    assert [row["name"] for row in project.releases] == [first.path.name, second.path.name]
+    assert [path.name for path in (project.folder / "releases").iterdir()] == [second.path.name]
+    named = write_release(project, project.folder / "releases" / "release-004.zip", unreviewed=True)
+    assert write_release(project, unreviewed=True).path != named.path
 
 
 def test_a_release_is_refused_while_reviews_are_open(project, tmp_path):

@@ -105,6 +105,23 @@ def test_what_was_said_is_filled_in_again(project, sheet, tmp_path):
     assert len(read_sheet(project, again, "ann")) == 1
 
 
+def test_what_stands_twice_or_holds_signs_is_read_again(project, tmp_path):
+    (tmp_path / "signs.txt").write_text("-5 and -5 stood on the door; of Wren; Hall = home.")
+    [file] = project.add([tmp_path / "signs.txt"]).files
+    path = tmp_path / "ann.csv"
+
+    def say(row):
+        if "door" in row["text"] and row["row"] == "passage":
+            row["verdict"], row["missed"] = "ok", "-5=AGE; Wren; Hall = home=PERSON"
+
+    for _ in range(2):  # the second time it is filled in already
+        write_sheet(project, path, "ann")
+        read_sheet(project, fill(path, say), "ann")
+        _, seats = project.get_document(f"{file.number:04}-00001")
+        assert [(m.start, m.end) for m in seats[1].reading.marks] == [(0, 2), (7, 9), (32, 49)]
+        say = lambda row: None  # noqa: E731
+
+
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [

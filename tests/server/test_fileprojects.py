@@ -212,6 +212,55 @@ def test_projects_of_others(people: dict[str, Any], project: str) -> None:
         assert people["second"].request(method, place).status_code == 403
 
 
+def test_who_gets_the_name_of_a_removed_user_continues_no_review(site: Any, people: dict[str, Any]) -> None:
+    owner, accounts = people["owner"], site.services.accounts
+    made = owner.post("/v1/file-projects", json={"name": "Leaving"}).json()
+    path = f"/v1/file-projects/{made['id']}/documents/0001-00001"
+    work(owner, made["id"], ("a.txt", LETTER), ("b.txt", LETTER + b"Bye."))
+
+    def come() -> Any:
+        accounts.make_account(accounts.make_account_link("reviewer")[0], "leaving", PASSWORD)
+        owner.post("/v1/scopes/grants", json={"scope": made["scope"], "user": "leaving"})
+        return site.page("leaving")
+
+    leaving = come()
+    for place, is_done in ((path, True), (path.replace("0001-", "0002-"), False)):
+        body = {"version": 0, "opened": [[0, 5]], "done": is_done}
+        assert leaving.put(f"{place}/marks", json=body).status_code == 200
+    assert people["admin"].delete("/v1/users/leaving").status_code == 204
+    other = come()
+    assert other.get(path).json()["version"] == 0 and other.get(path).json()["opened"] == []
+    lines = other.get(path.rpartition("/")[0]).json()["documents"]
+    assert {(line["id"], line["reviewers"], line["done"], line["mine"]) for line in lines} == {
+        ("0001-00001", 1, 1, "none"),
+        ("0002-00001", 0, 0, "none"),
+    }
+
+
+def test_an_admin_stands_in_for_an_owner_who_was_removed(site: Any, people: dict[str, Any]) -> None:
+    accounts, admin = site.services.accounts, people["admin"]
+    accounts.make_account(accounts.make_account_link("reviewer")[0], "gone", PASSWORD)
+    made = site.page("gone").post("/v1/file-projects", json={"name": "Left"}).json()
+    path = f"/v1/file-projects/{made['id']}"
+    assert admin.delete("/v1/users/gone").status_code == 204
+    assert admin.delete(path).status_code == 404
+    for user in ("admin", "second"):
+        grant = {"scope": made["scope"], "user": user}
+        assert admin.post("/v1/scopes/grants", json=grant).status_code == 204
+    assert people["second"].delete(path).status_code == 403
+    assert work(admin, made["id"], ("a.txt", LETTER))["state"] == "done"
+    assert admin.delete(path).status_code == 204
+
+
+def test_files_in_clear_that_a_crash_left_go_at_the_next_start(site: Any, people: dict[str, Any]) -> None:
+    made = people["owner"].post("/v1/file-projects", json={"name": "Crash"}).json()
+    left = site.folder / "projects" / made["id"] / "state" / "work" / "sources"
+    left.mkdir(parents=True)
+    (left / "0001.txt").write_bytes(LETTER)
+    site.services.file_projects.remove_abandoned_work_folders()
+    assert not left.parent.exists()
+
+
 def test_a_removed_project_leaves_nothing(site: Any, people: dict[str, Any]) -> None:
     owner = people["owner"]
     made = owner.post("/v1/file-projects", json={"name": "Gone"}).json()

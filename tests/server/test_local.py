@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,29 @@ def test_the_local_user_counts_for_nothing_once_there_are_accounts(make_site: An
         assert admin.post("/v1/session", json={"name": "local", "password": PASSWORD}).status_code == 401
         for user in ("annotator", "reviewer"):
             assert admin.delete(f"/v1/users/{user}").status_code == 204
+
+
+def test_local_sessions_end_with_a_start_that_is_not_local(make_site: Any, tmp_path: Path) -> None:
+    with make_site(tmp_path / "data", local=True) as site:
+        token = site.services.accounts.sign_in_by_local_link(site.services.accounts.make_local_link())
+        assert site.services.accounts.find_caller(token, is_key=False).name == "local"
+    for is_local in (True, False):
+        with open_services_of(tmp_path / "data", local=is_local) as accounts:
+            assert (accounts.find_caller(token, is_key=False) is not None) is is_local
+
+
+@contextmanager
+def open_services_of(folder: Path, **settings: Any) -> Iterator[Any]:
+    """Yield the accounts of a server that starts once more on a data folder."""
+    from allonym.server.services import open_services
+    from allonym.server.settings import Settings
+
+    services = open_services(Settings(data=folder, workers=1, **settings))
+    try:
+        yield services.accounts
+    finally:
+        services.vault.close()
+        services.database.close()
 
 
 @pytest.mark.slow

@@ -268,6 +268,17 @@ def test_an_issuer_that_describes_itself_wrongly(single: Any, issuer: Issuer, me
         assert sign_in(single.client())[1] is None
 
 
+def test_a_session_goes_on_while_the_issuer_is_away(
+    single: Any, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = single.client()
+    assert sign_in(client)[1]
+    monkeypatch.setattr(single.services.single_sign_on, "_metadata", (0.0, {}))
+    issuer.metadata = {"issuer": "https://evil.example"}
+    session = client.get("/v1/session")
+    assert session.status_code == 200 and session.json()["sign_out"] is None
+
+
 def test_new_keys_of_the_issuer(single: Any, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert sign_in(single.client())[1]
     monkeypatch.setattr(oidc, "_KEYS_SECONDS", -1.0)

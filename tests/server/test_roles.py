@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import time
 from typing import Any
 
 import pytest
@@ -205,6 +206,29 @@ def test_scopes_of_a_removed_user_belong_to_nobody(site: Any, people: dict[str, 
     accounts.make_account(accounts.make_account_link("reviewer")[0], "leaving", PASSWORD)  # another person of that name
     response = site.page("leaving").post("/v1/restore", json={"text": safe, "scope": "left"})
     assert response.status_code == 404 and MAIL not in response.text
+
+
+@pytest.mark.slow
+def test_a_job_that_waited_needs_its_scope_still(
+    site: Any, people: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, stranger, runner = people["owner"], people["stranger"], site.services.jobs.runner
+    safe = _anonymize(owner, "waited").json()["text"]
+    grant = {"scope": "waited", "user": "stranger"}
+    owner.post("/v1/scopes/grants", json=grant)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "_workers", 0)
+        data = {"kind": "restore", "options": json.dumps({"scope": "waited"})}
+        files = [("files", ("a.txt", safe.encode()))]
+        jobs = [client.post("/v1/jobs", data=data, files=files).json() for client in (stranger, owner)]
+        assert owner.post("/v1/scopes/withdrawals", json=grant).status_code == 204
+    runner.wake()
+    until = time.monotonic() + 120
+    while any(job["state"] in ("queued", "running") for job in jobs) and time.monotonic() < until:
+        time.sleep(0.1)
+        jobs = [c.get(f"/v1/jobs/{j['id']}").json() for c, j in zip((stranger, owner), jobs, strict=True)]
+    assert [job["state"] for job in jobs] == ["failed", "done"], jobs
+    assert "no such scope" in jobs[0]["error"] and not jobs[0]["results"]
 
 
 def test_results_of_a_job_need_its_scope(site: Any, people: dict[str, Any]) -> None:

@@ -23,9 +23,7 @@ from allonym.project.documents import (
 from allonym.project.policies import load_policy_tables
 from allonym.project.readings import Reading
 from allonym.project.records import SourceFile, read_card
-from allonym.project.seats import (
-    UserReading,
-)
+from allonym.project.seats import UserReading
 from allonym.project.store import SealedFolder
 from allonym.project.terms import Term, add_terms_to_policy
 from allonym.vault import Vault
@@ -50,6 +48,7 @@ class ProjectFolder:
         self._state = SealedFolder(self.folder / "state", vault.operator_key, self.scope)
         if not (self._state.folder / "index").exists():
             raise DataError(f"{self.folder} is no complete project: state/index is missing")
+        self._state.remove_abandoned_work_folder()
         self._read_index()
 
     @property
@@ -69,7 +68,7 @@ class ProjectFolder:
 
     @property
     def releases(self) -> tuple[dict[str, Any], ...]:
-        """The releases that were written: digest and counts of each."""
+        """The releases that were written: file name, digest and counts of each."""
         return tuple(self._index["releases"])
 
     def derive_key(self, purpose: str) -> bytes:
@@ -149,20 +148,5 @@ class ProjectFolder:
         return count
 
     def record_release(self, row: Mapping[str, Any]) -> None:
-        """Note a release that was written."""
-        with self._change():
-            self._index["releases"].append(dict(row))
-
-    @contextmanager
-    def open_sources(self) -> Iterator[Path]:
-        """Yield a folder with the files in clear, under their numbers; it is removed afterwards.
-
-        Other processes wait meanwhile.
-        """
-        with self._state.lock(), self._state.open_work_folder() as work:
-            self._read_index()
-            folder = work / "sources"
-            folder.mkdir()
-            for file in self.files:
-                (folder / f"{file.number:04}{file.suffix}").write_bytes(self.read_source(file.number))
-            yield folder
+        """Note a release that was written while the sources are open, see :meth:`Project.open_sources`."""
+        self._index["releases"].append(dict(row))

@@ -8,7 +8,8 @@ others may have.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -39,11 +40,10 @@ from allonym.project.seats import (
     STATES,
     ReviewDocument,
     UserReading,
-    are_both_reviewers_done,
     check_may_save,
     check_version,
     choose_seat,
-    find_reviewer_seat,
+    select_visible_readings,
 )
 from allonym.project.store import SealedFolder
 from allonym.project.terms import ANY, DICTIONARY, EXCLUSION, Term, check_and_normalise_term
@@ -132,13 +132,13 @@ class Project(ProjectFolder):
                 if item.refused:
                     refused.append((item.name, item.refused))
                     continue
-                data = item.source.read_bytes()
-                digest = self._digest_source(data)
-                if digest in by_digest:
-                    duplicates.append(item.name)
-                    continue
                 number = self._index["next"]
                 try:
+                    data = item.source.read_bytes()
+                    digest = self._digest_source(data)
+                    if digest in by_digest:
+                        duplicates.append(item.name)
+                        continue
                     documents = self._read_file_documents(item, number)
                 except (DataError, UsageError, OSError) as error:
                     reason = describe_failure(error) if isinstance(error, AllonymError) else "it cannot be read"
@@ -166,8 +166,8 @@ class Project(ProjectFolder):
             self._index["files"] = [row for row in self._index["files"] if row["number"] != number]
             prefix = f"{number:04}-"
             self._index["terms"] = [t for t in self._index["terms"] if not (t["document"] or "").startswith(prefix)]
-            for name in ("source", "documents", "readings"):
-                self._state.remove(f"{name}-{number:04}")
+        for name in ("source", "documents", "readings"):  # the index does not name them any more
+            self._state.remove(f"{name}-{number:04}")
 
     # Documents
 
@@ -180,25 +180,43 @@ class Project(ProjectFolder):
         Returns:
             How many files were changed.
         """
-        changed: set[int] = set()
         with self._change():
-            rows = self._index["files"]
-            for _ in range(_MOST_PASSES):  # a later file may tell more about a person of an earlier one
-                people = digest_people(self.vault, self.scope)
-                for position, row in enumerate(rows):
-                    file = SourceFile(**row)
-                    readings = self._read_readings(file.number)
-                    stamp, settled = self._make_stamp(file), make_settled_stamp(readings, people)
-                    if (stamp, settled) != (file.stamp, file.settled):
-                        documents = self._treat(file, readings, is_detected=stamp == file.stamp)
-                        file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
-                        rows[position] = asdict(file)
-                        changed.add(file.number)
-                    if advance:
-                        advance(position + 1, len(rows))
-                if digest_people(self.vault, self.scope) == people:
-                    break
+            return self._update(advance)
+
+    def _update(self, advance: Advance | None = None) -> int:
+        changed: set[int] = set()
+        rows = self._index["files"]
+        for _ in range(_MOST_PASSES):  # a later file may tell more about a person of an earlier one
+            people = digest_people(self.vault, self.scope)
+            for position, row in enumerate(rows):
+                file = SourceFile(**row)
+                readings = self._read_readings(file.number)
+                stamp, settled = self._make_stamp(file), make_settled_stamp(readings, people)
+                if (stamp, settled) != (file.stamp, file.settled):
+                    documents = self._treat(file, readings, is_detected=stamp == file.stamp)
+                    file = self._count(replace(file, stamp=stamp, settled=settled), documents, readings)
+                    rows[position] = asdict(file)
+                    changed.add(file.number)
+                if advance:
+                    advance(position + 1, len(rows))
+            if digest_people(self.vault, self.scope) == people:
+                break
         return len(changed)
+
+    @contextmanager
+    def open_sources(self) -> Iterator[Path]:
+        """Yield a folder with the files in clear, under their numbers; it is removed afterwards.
+
+        All files are anonymised, and other processes wait meanwhile. The folder that a crash leaves is removed when the
+        project is opened again.
+        """
+        with self._change(), self._state.open_work_folder() as work:
+            self._update()
+            folder = work / "sources"
+            folder.mkdir()
+            for file in self.files:
+                (folder / f"{file.number:04}{file.suffix}").write_bytes(self.read_source(file.number))
+            yield folder
 
     def _make_stamp(self, file: SourceFile) -> str:
         """Return a digest of what the findings in a file depend on."""
@@ -253,7 +271,7 @@ class Project(ProjectFolder):
         )
 
     def list_documents(
-        self, reviewer: str = "", *, state: str | None = None, order: str = "risk"
+        self, reviewer: str | int = "", *, state: str | None = None, order: str = "risk"
     ) -> list[tuple[ReviewDocument, dict[int, UserReading]]]:
         """Return the documents with text, the riskiest first, and what the reviewer may know of their readings.
 
@@ -273,13 +291,12 @@ class Project(ProjectFolder):
                 seats = readings.get(item.id, {})
                 row = item.make_review_document(labels, decide_state_of(item, seats)) if item.has_text else None
                 if row is not None and state in (None, row.state):
-                    is_open = reviewer == "" or are_both_reviewers_done(seats)
-                    rows.append((row, seats if is_open else {n: s for n, s in seats.items() if s.user == reviewer}))
+                    rows.append((row, select_visible_readings(seats, reviewer)))
         if order == "risk":
             rows.sort(key=lambda row: (-row[0].risk.expected if row[0].risk else 0.0, row[0].id))
         return rows
 
-    def get_document(self, id: str, reviewer: str = "") -> tuple[ReviewDocument, dict[int, UserReading]]:
+    def get_document(self, id: str, reviewer: str | int = "") -> tuple[ReviewDocument, dict[int, UserReading]]:
         """Return a document and its readings, as :meth:`list_documents` does.
 
         Raises:
@@ -288,8 +305,7 @@ class Project(ProjectFolder):
         item, readings = self._find_document(id)
         seats = readings.get(id, {})
         row = item.make_review_document(list_wanted_tagger_labels(self.base_policy), decide_state_of(item, seats))
-        is_open = reviewer == "" or are_both_reviewers_done(seats)
-        return row, seats if is_open else {n: s for n, s in seats.items() if s.user == reviewer}
+        return row, select_visible_readings(seats, reviewer)
 
     def _find_document(self, id: str) -> tuple[ProjectDocument, dict[str, dict[int, UserReading]]]:
         number = parse_file_number(id)
@@ -332,7 +348,7 @@ class Project(ProjectFolder):
         if not never and label is None:
             raise UsageError("a label is required for what is always found, such as PERSON")
         kind = EXCLUSION if never else DICTIONARY
-        label = (label or ANY).upper() if label != ANY else ANY
+        label = (label or ANY).upper()
         text = check_and_normalise_term(kind, label, surface)
         if document is not None:
             self._find_document(document)
@@ -392,9 +408,10 @@ class Project(ProjectFolder):
     def save_reading(
         self,
         id: str,
-        reviewer: str,
+        reviewer: str | int,
         reading: Reading,
         *,
+        reader: str = "",
         version: int | None = None,
         is_done: bool = False,
         is_verdict: bool = False,
@@ -403,8 +420,10 @@ class Project(ProjectFolder):
 
         Args:
             id: of the document.
-            reviewer: the reader's name; the first two are a document's reviewers.
+            reviewer: the reader's name, or a number that no other reader ever gets; the first two are a document's
+                reviewers.
             reading: sound for the document, see :func:`allonym.project.readings.make_checked_reading`.
+            reader: the reader's name, where ``reviewer`` is a number.
             version: of the reading that this began from, 0: there was none; None: whatever is stored.
             is_done: whether the reader has nothing to add.
             is_verdict: whether it decides where two reviewers disagree.
@@ -413,24 +432,26 @@ class Project(ProjectFolder):
             RequestError: there is no such document (404); two others review it, another version is stored, the document
                 is settled, or a verdict comes before both are done (409).
         """
-        return self.save_readings(reviewer, {id: (reading, is_done)}, version=version, is_verdict=is_verdict)[id]
+        readings = {id: (reading, is_done)}
+        return self.save_readings(reviewer, readings, reader=reader, version=version, is_verdict=is_verdict)[id]
 
     def save_readings(
         self,
-        reviewer: str,
+        reviewer: str | int,
         readings: Mapping[str, tuple[Reading, bool]],
         *,
+        reader: str = "",
         version: int | None = None,
         is_verdict: bool = False,
     ) -> dict[str, tuple[UserReading, str]]:
         """Store a reviewer's readings of several documents, all or none; see :meth:`save_reading`.
 
         Args:
-            reviewer: the reader's name.
+            reviewer, reader: as for :meth:`save_reading`.
             readings: by the documents' ids, each with whether the reader has nothing to add.
             version, is_verdict: as for :meth:`save_reading`.
         """
-        if not reviewer.strip():
+        if not str(reviewer).strip():
             raise UsageError("a reading needs the name of its reviewer")
         out: dict[str, tuple[UserReading, str]] = {}
         with self._change():
@@ -450,22 +471,37 @@ class Project(ProjectFolder):
                     stored = seats[seat].version if seat in seats else 0
                     check_may_save(decide_state_of(documents[id], seats), seats, is_verdict)
                     check_version(stored if version is None else version, stored)
-                    seats[seat] = UserReading(seat, reviewer, reviewer, stored + 1, is_done, reading)
+                    seats[seat] = UserReading(seat, reviewer, reader or str(reviewer), stored + 1, is_done, reading)
                     out[id] = seats[seat], decide_state_of(documents[id], seats)
                 changes.append((number, items, stored_readings))
-            rows = {row["number"]: position for position, row in enumerate(self._index["files"])}
             for number, items, stored_readings in changes:
-                self._write_readings(number, stored_readings)
-                file = self._count(SourceFile(**self._index["files"][rows[number]]), items, stored_readings)
-                self._index["files"][rows[number]] = asdict(file)
+                self._write_and_count_readings(number, items, stored_readings)
         return out
 
-    def get_reading(self, id: str, reviewer: str) -> UserReading:
-        """Return a reviewer's own reading of a document; version 0: there is none yet."""
-        _, readings = self._find_document(id)
-        seats = readings.get(id, {})
-        seat = find_reviewer_seat(seats, reviewer)
-        return UserReading(0, reviewer, reviewer, 0, False, Reading()) if seat is None else seats[seat]
+    def remove_unfinished_readings(self, reviewer: str | int) -> int:
+        """Remove a reviewer's readings that are not done, so that others can review, and return how many they were."""
+        count = 0
+        with self._change():
+            for file in self.files:
+                stored = self._read_readings(file.number)
+                remaining = {
+                    id: {n: seat for n, seat in seats.items() if seat.done or seat.user != reviewer}
+                    for id, seats in stored.items()
+                }
+                removed = sum(map(len, stored.values())) - sum(map(len, remaining.values()))
+                if removed:
+                    self._write_and_count_readings(file.number, self.read_documents(file.number), remaining)
+                count += removed
+        return count
+
+    def _write_and_count_readings(
+        self, number: int, items: Sequence[ProjectDocument], readings: Mapping[str, Mapping[int, UserReading]]
+    ) -> None:
+        self._write_readings(number, readings)
+        self._index["files"] = [
+            asdict(self._count(SourceFile(**row), items, readings)) if row["number"] == number else row
+            for row in self._index["files"]
+        ]
 
     def measure_reviews(self) -> ReviewResult:
         """Measure how far the reviewers agree on what both looked at, and what is left in the settled documents.

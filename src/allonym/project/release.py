@@ -10,8 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -99,19 +101,13 @@ def write_release(
     """
     if not project.files:
         raise UsageError(f"{project.folder} has no files; add some before a release")
+    if target is not None:
+        _check_target(Path(target), overwrite)
     project.update()
-    documents, reviewed = _count_reviewed(project)
-    if reviewed < documents and not unreviewed:
-        raise UsageError(
-            f"{documents - reviewed} of {documents} documents are not settled by two reviewers; "
-            "--unreviewed (unreviewed=True) releases them all the same, and the manifest says so"
-        )
-    path = Path(target) if target is not None else _choose_target(project)
-    if path.suffix.lower() != ".zip":
-        raise UsageError(f"a release is a .zip file, got {path.suffix or 'no ending'}")
-    if path.exists() and not overwrite:
-        raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")
+    _check_and_count_reviewed(project, unreviewed)
     with project.open_sources() as sources:
+        reviewed, documents = _check_and_count_reviewed(project, unreviewed)  # others may have changed something
+        path = Path(target) if target is not None else _choose_target(project)
         out = sources.with_name("safe")
         report = anonymize_path(
             sources,
@@ -134,10 +130,9 @@ def write_release(
             )
         names = {f"{DOCUMENTS}/{p.relative_to(out).as_posix()}": p for p in out.rglob("*") if p.is_file()}
         digest = _write_zip(path, names, _describe_run(report), project, (reviewed, documents))
-    release = Release(path, len(names), digest, get_public_key(project), report, reviewed, documents)
-    row = {"sha256": release.sha256, "files": release.files, "reviewed": reviewed, "documents": documents}
-    project.record_release(row)
-    return release
+        counts = {"files": len(names), "reviewed": reviewed, "documents": documents}
+        project.record_release({"name": path.name, "sha256": digest, **counts})
+    return Release(path, len(names), digest, get_public_key(project), report, reviewed, documents)
 
 
 def verify_release(path: str | Path, public_key: str | None = None) -> VerifiedRelease:
@@ -177,7 +172,16 @@ def verify_release(path: str | Path, public_key: str | None = None) -> VerifiedR
         raise DataError(f"{path}: the signature of its manifest is wrong") from None
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}") from None
-    except (zipfile.BadZipFile, ValueError, LookupError, TypeError, NotImplementedError, RuntimeError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+        LookupError,
+        TypeError,
+        NotImplementedError,
+        RuntimeError,
+    ) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path} is no release of a project, or is damaged") from None
@@ -190,15 +194,30 @@ def _load_private_key(project: Project) -> Any:
     return Ed25519PrivateKey.from_private_bytes(project.derive_key(_PURPOSE))
 
 
+def _check_target(path: Path, overwrite: bool) -> None:
+    if path.suffix.lower() != ".zip":
+        raise UsageError(f"a release is a .zip file, got {path.suffix or 'no ending'}")
+    if path.exists() and not overwrite:
+        raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")
+
+
 def _choose_target(project: Project) -> Path:
-    folder = project.folder / "releases"
-    numbers = (int(p.stem.rpartition("-")[2]) for p in folder.glob("release-*.zip") if p.stem[8:].isdecimal())
-    return folder / f"release-{max(numbers, default=0) + 1:03}.zip"
+    """Return the path of the next release. A file there that no release was recorded for is what a crash has left."""
+    names = {row["name"] for row in project.releases}
+    numbers = count(len(project.releases) + 1)
+    return project.folder / "releases" / next(n for n in map("release-{:03}.zip".format, numbers) if n not in names)
 
 
-def _count_reviewed(project: Project) -> tuple[int, int]:
-    files = project.files
-    return sum(file.documents for file in files), sum(file.states.get("done", 0) for file in files)
+def _check_and_count_reviewed(project: Project, unreviewed: bool) -> tuple[int, int]:
+    """Return how many documents are settled, and how many there are."""
+    documents = sum(file.documents for file in project.files)
+    reviewed = sum(file.states.get("done", 0) for file in project.files)
+    if reviewed < documents and not unreviewed:
+        raise UsageError(
+            f"{documents - reviewed} of {documents} documents are not settled by two reviewers; "
+            "--unreviewed (unreviewed=True) releases them all the same, and the manifest says so"
+        )
+    return reviewed, documents
 
 
 def _describe_run(report: RunReport) -> dict[str, Any]:

@@ -74,6 +74,12 @@ def find_reviewer_seat(readings: Mapping[int, UserReading], user: int | str) -> 
     return next((s for s in SEATS if s in readings and readings[s].user == user), None)
 
 
+def select_visible_readings(readings: Mapping[int, UserReading], reviewer: int | str) -> dict[int, UserReading]:
+    """Return what a reviewer may know of a document's readings: until both are done, the own ones; empty: all."""
+    is_open = reviewer == "" or are_both_reviewers_done(readings)
+    return {n: reading for n, reading in readings.items() if is_open or reading.user == reviewer}
+
+
 def choose_seat(readings: Mapping[int, UserReading], user: int | str, is_verdict: bool) -> int:
     """Return the seat under which a reading is stored: 0 for a verdict, else the reviewer's, 1 or 2.
 

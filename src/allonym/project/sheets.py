@@ -137,7 +137,7 @@ def _list_rows(item: ReviewDocument, reading: Reading, readers: Mapping[int, Use
             "becomes": render_passage(text, item.edits, (start, end)),
             "look at": "; ".join(f"{text[p.start : p.end]} ({p.label})" for p in proposals),
             "verdict": ACCEPT if is_opened else "",
-            "missed": "; ".join(f"{text[m.start : m.end]}={m.label}" for m in marks),
+            "missed": "; ".join(dict.fromkeys(f"{text[m.start : m.end]}={m.label}" for m in marks)),
             "readers": "; ".join(_describe_marks(seat, text, (start, end)) for seat in readers.values()),
         }
         rows.append(row)
@@ -228,17 +228,20 @@ def _read_decision(verdict: str, place: Interval, label: str, where: str) -> Fin
 
 def _read_missed(value: str, text: str, passage: Interval, where: str) -> list[LeakMark]:
     """Return a mark for each place of the passage at which a missed text stands."""
-    marks = []
-    for entry in filter(None, map(str.strip, value.split(";"))):
-        surface, equals, label = (part.strip() for part in entry.rpartition("="))
-        if not equals or not surface or label.upper() not in TAXONOMY:
-            raise DataError(f"{where}: missed takes TEXT=LABEL, separated by ;")
-        position = text.find(surface, *passage)
+    marks, entry = [], ""
+    for part in value.split(";"):
+        entry = f"{entry};{part}" if entry.strip() else part
+        surface, _, label = (piece.strip() for piece in entry.rpartition("="))
+        if not surface or label.upper() not in TAXONOMY:  # the text itself may have a semicolon
+            continue
+        entry, position = "", text.find(surface, *passage)
         if position < 0:
             raise DataError(f"{where}: a missed text does not stand in its passage")
         while position >= 0:
             marks.append(LeakMark(position, position + len(surface), "missed", label.upper()))
             position = text.find(surface, position + len(surface), passage[1])
+    if entry.strip():
+        raise DataError(f"{where}: missed takes TEXT=LABEL, separated by ;")
     return marks
 
 
@@ -264,7 +267,7 @@ def _format_rows(rows: Sequence[Mapping[str, Any]], path: Path) -> bytes:
     for row in rows:
         values = [str(row[name]) for name in COLUMNS]
         # A spreadsheet would take such a text for a formula.
-        writer.writerow([f"'{value}" if value.startswith(_FORMULA) else value for value in values])
+        writer.writerow([f"'{value}" if value.lstrip("'").startswith(_FORMULA) else value for value in values])
     return out.getvalue().encode("utf-8-sig", "backslashreplace")
 
 
@@ -285,4 +288,10 @@ def _parse_rows(path: Path) -> Iterable[tuple[int, Mapping[str, str]]]:
     for number, row in rows:
         if not isinstance(row, dict) or not {"document", "row", "start", "end", "verdict", "missed"} <= set(row):
             raise DataError(f"{path.name}: row {number}: the columns of a review sheet are required")
-        yield number, {name: str(value if value is not None else "") for name, value in row.items() if name}
+        values = {name: str(value if value is not None else "") for name, value in row.items() if name}
+        yield number, {name: _remove_quote(value) if suffix == ".csv" else value for name, value in values.items()}
+
+
+def _remove_quote(value: str) -> str:
+    """Return the text of a cell without the quote that kept a spreadsheet from taking it for a formula."""
+    return value[1:] if value.startswith("'") and value.lstrip("'").startswith(_FORMULA) else value

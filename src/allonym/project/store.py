@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,11 @@ class SealedFolder:
         (self.folder / name).unlink(missing_ok=True)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
+    def lock(self, *, is_waiting: bool = True) -> Iterator[None]:
         """Wait until no other process changes the project, and keep others out.
 
         Raises:
+            BlockingIOError: another process changes it, and this one is not ``is_waiting``.
             UsageError: this system cannot lock files.
         """
         try:
@@ -78,7 +79,7 @@ class SealedFolder:
             raise UsageError("projects need a system with file locks, such as Linux or macOS") from None
         handle = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX if is_waiting else fcntl.LOCK_EX | fcntl.LOCK_NB)
             yield
         finally:
             os.close(handle)
@@ -97,3 +98,9 @@ class SealedFolder:
     def remove_work_folder(self) -> None:
         """Remove the folder for files in clear that a crash has left. The lock must be held."""
         shutil.rmtree(self.folder / _WORK, ignore_errors=True)
+
+    def remove_abandoned_work_folder(self) -> None:
+        """Remove the folder for files in clear, unless another process works in it."""
+        if (self.folder / _WORK).exists():
+            with suppress(BlockingIOError), self.lock(is_waiting=False):
+                self.remove_work_folder()

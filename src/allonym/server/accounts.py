@@ -203,6 +203,12 @@ class Accounts:
         self._local_digest = hash_token(token)
         return token
 
+    def end_local_sessions(self) -> None:
+        """End the sessions of the local user, for a start of the server that has none."""
+        local = sa.select(db.users.c.id).where(db.users.c.name == LOCAL).scalar_subquery()
+        self._database.execute_writes(sa.delete(db.sessions).where(db.sessions.c.user == local))
+        self._clear_caller_cache()
+
     def sign_in_by_local_link(self, link_token: str) -> str:
         """Return the token of a new session of the local user.
 

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from allonym.document import Span
-from allonym.errors import RequestError, UsageError
+from allonym.errors import DataError, RequestError
 from allonym.pipeline import replace_found
 from allonym.plan import Edit
 from allonym.project import Project
@@ -31,6 +32,7 @@ from allonym.project.readings import (
     score_residual_risk,
 )
 from allonym.project.seats import ReviewDocument
+from allonym.project.store import SealedFolder
 from allonym.server import database as db
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing, get_unix_time
@@ -130,6 +132,17 @@ class FileProjects:
         self._scopes.remove_scope(project.scope)
         self._database.execute_writes(sa.delete(db.file_projects).where(db.file_projects.c.id == id))
 
+    def remove_abandoned_work_folders(self) -> None:
+        """Remove the files in clear that a crash has left in any project."""
+        for state in self._folder.glob("*/state"):
+            SealedFolder(state, self._vault.operator_key, PROJECT + state.parent.name).remove_abandoned_work_folder()
+
+    def remove_unfinished_readings(self, user_id: int) -> None:
+        """Remove the readings of a removed user that are not done, so that others can review; finished ones stay."""
+        for row in self._database.fetch_rows(sa.select(db.file_projects.c.id)):
+            with suppress(DataError, FileNotFoundError):  # nobody reviews in a project whose folder is damaged
+                Project(self._folder / row.id, self._vault).remove_unfinished_readings(user_id)
+
     def _unseal_row(self, row: Any) -> FileProject:
         values = self._sealing.unseal_json(row.sealed, f"project {row.id}")
         return FileProject(row.id, values["name"], values["policy"], row.created)
@@ -180,14 +193,15 @@ def update_project(folder: Path, vault: Vault) -> int:
 
 
 def save_project_reading(
-    folder: Path, vault: Vault, id: str, reviewer: str, values: Mapping[str, Any], is_verdict: bool
+    folder: Path, vault: Vault, id: str, user_id: int, reader: str, values: Mapping[str, Any], is_verdict: bool
 ) -> Preview:
     """Store a reading, and return what the document becomes under it; runs in a worker.
 
     Args:
         folder, vault: of the project.
         id: of the document.
-        reviewer: the reader's name.
+        user_id, reader: the reader's number and name. As the name of a removed user is free again, readings belong to
+            the number.
         values: of ``wire.ReadingIn``, as plain values.
         is_verdict: whether it decides where two disagree.
     """
@@ -197,9 +211,8 @@ def save_project_reading(
     marks = [LeakMark(m["start"], m["end"], m["kind"], m["label"]) for m in values["marks"]]
     decisions = [FindingDecision(**{k: v for k, v in d.items() if k != "list"}) for d in values["decisions"]]
     reading = make_checked_reading(marks, decisions, text, item.spans, [(a, b) for a, b in values["opened"]])
-    saved, state = project.save_reading(
-        id, reviewer, reading, version=values["version"], is_done=values["done"], is_verdict=is_verdict
-    )
+    options = {"version": values["version"], "is_done": values["done"], "is_verdict": is_verdict}
+    saved, state = project.save_reading(id, user_id, reading, reader=reader, **options)
     spans = apply_reading(reading, text, item.spans)
     shown = replace_found(
         item.document, spans, project.base_policy, key=vault.operator_key, scope=project.scope, keep_plan=False
@@ -223,13 +236,8 @@ def check_release_number(project: Project, number: int) -> Path:
     Raises:
         RequestError: there is none of this number (404).
     """
-    path = project.folder / "releases" / f"release-{number:03}.zip"
+    names = [row["name"] for row in project.releases[number - 1 : number]]
+    path = project.folder / "releases" / (names[0] if names else "")
     if not path.is_file():
         raise RequestError("there is no such release", 404, "NotFound")
     return path
-
-
-def check_decision(decision: str, label: str | None) -> None:
-    """Raise :class:`UsageError` where a correction lacks its label."""
-    if decision == "always" and not label:
-        raise UsageError("a label is required for what is always found, such as PERSON")

@@ -133,8 +133,11 @@ class SingleSignOn:
         return self._make_identity(claims)
 
     def make_sign_out_url(self, back: str) -> str | None:
-        """Return the address at the issuer that ends the session there too; None where it has none."""
-        endpoint = self._load_metadata().get("end_session_endpoint")
+        """Return the address at the issuer that ends the session there too; None where it has none, or is away."""
+        try:
+            endpoint = self._load_metadata().get("end_session_endpoint")
+        except RequestError:  # whoever is signed in here does not need it
+            return None
         if not isinstance(endpoint, str) or not is_tls_or_loopback(endpoint):
             return None
         query = urlencode({"client_id": self._settings.oidc_client_id, "post_logout_redirect_uri": back})
@@ -220,9 +223,7 @@ class SingleSignOn:
             fetched, keys = self._keys
             if keys is None or (again and time.monotonic() - fetched > _KEYS_SECONDS):
                 rows = self._fetch_json(address).get("keys")
-                public = [
-                    row for row in rows or () if row.get("kty") in ("RSA", "EC", "OKP") and row.get("use") != "enc"
-                ]
+                public = [row for row in rows or () if row.get("kty") in _PUBLIC and row.get("use") != "enc"]
                 keys = self._key_set.import_key_set({"keys": public})
                 self._keys = (time.monotonic(), keys)
             return keys

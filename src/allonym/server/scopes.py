@@ -75,11 +75,15 @@ class Scopes:
         self._register(scope, caller.id)
 
     def find_role(self, caller: Caller, scope: str) -> str | None:
-        """Return what a caller is to a scope: its ``owner``, a ``user``, or None."""
+        """Return what a caller is to a scope: its ``owner``, a ``user``, or None.
+
+        An admin who was let into a scope without an owner stands in for the owner.
+        """
         row = self._find_row(scope)
         if row is None or not self._is_user(caller, row):
             return None
-        return "owner" if row.owner == caller.id else "user"
+        is_substitute = row.owner == _NOBODY and "admin" in caller.permissions
+        return "owner" if row.owner == caller.id or is_substitute else "user"
 
     def name_users(self, scope: str) -> tuple[str | None, list[str]]:
         """Return the names of a scope's owner and of its further users."""

@@ -107,14 +107,19 @@ def open_services(settings: Settings) -> Services:
         database.close()
         raise
     metrics, scopes = Metrics(), Scopes(database, sealing, vault)
+    file_projects = FileProjects(folder, database, sealing, policies, vault, scopes)
+    file_projects.remove_abandoned_work_folders()
+    accounts = Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60)
+    if not settings.local:
+        accounts.end_local_sessions()
     return Services(
         settings=settings,
         database=database,
         sealing=sealing,
-        accounts=Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60),
+        accounts=accounts,
         vault=vault,
         scopes=scopes,
-        file_projects=FileProjects(folder, database, sealing, policies, vault, scopes),
+        file_projects=file_projects,
         policies=policies,
         kernel=Kernel(settings.workers, policies.make_policy_json(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, scopes, metrics),

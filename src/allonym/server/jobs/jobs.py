@@ -8,7 +8,7 @@ import math
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,7 +87,7 @@ class Jobs:
         folder.chmod(0o700)
         self._policies, self._scopes = policies, scopes
         self._queue = JobQueue(database, sealing, _get_or_create_folder_id(folder))
-        self.runner = Runner(folder, self._queue, settings, vault, metrics)
+        self.runner = Runner(folder, self._queue, settings, vault, metrics, self._check_scope_again)
 
     # Making
 
@@ -153,10 +153,17 @@ class Jobs:
         self.runner.wake()
         return self.get_job(caller, id)
 
-    def _check_scope(self, caller: Caller, kind: str, options: Mapping[str, Any]) -> None:
+    def _check_scope_again(self, row: JobRow) -> None:
+        """Check that whoever made a job may still use its scope; raises as :meth:`_check_scope`."""
+        caller = Caller(row.user, row.owner, "", frozenset())
+        self._check_scope(caller, row.kind, row.spec.options, roles=("owner", "user"))
+
+    def _check_scope(
+        self, caller: Caller, kind: str, options: Mapping[str, Any], *, roles: Collection[str] = ("owner",)
+    ) -> None:
         """Check that the caller may use the scope of a job, if it has one; who makes the first job of one owns it."""
         scope = options.get("scope")
-        if kind == "project" and self._scopes.find_role(caller, PROJECT + options["project"]) != "owner":
+        if kind == "project" and self._scopes.find_role(caller, PROJECT + options["project"]) not in roles:
             raise RequestError("you own no such project", 404, "NotFound")
         if scope is not None and kind == "restore":
             self._scopes.check_may_restore(caller, scope)

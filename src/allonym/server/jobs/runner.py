@@ -13,11 +13,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import AllonymError
+from allonym.errors import AllonymError, RequestError
 from allonym.keys import derive_operator_key
 from allonym.server.database import get_unix_time
 from allonym.server.jobs.queue import CANCELLED, DONE, FAILED, OPEN, REMOVE, RUNNING, WAITING, JobQueue, JobRow
@@ -49,13 +50,23 @@ class Runner:
         settings: number of jobs at the same time, how long their results are kept.
         vault: open; each process gets it through its pipe.
         metrics: count jobs.
+        check: raises :class:`RequestError` where whoever made a job may not use its scope any more.
 
     Attributes:
         keep_seconds: for which the files of an ended job stay.
     """
 
-    def __init__(self, folder: Path, queue: JobQueue, settings: Settings, vault: Vault, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        queue: JobQueue,
+        settings: Settings,
+        vault: Vault,
+        metrics: Metrics,
+        check: Callable[[JobRow], None],
+    ) -> None:
         self._folder, self._queue, self._vault, self._metrics = folder, queue, vault, metrics
+        self._check = check
         self._workers, self.keep_seconds = settings.job_workers, int(settings.keep_results_hours * 3600)
         self._processes: dict[str, tuple[JobRow, subprocess.Popen[bytes]]] = {}
         self._not_before: dict[str, float] = {}
@@ -157,6 +168,13 @@ class Runner:
                 self._start_job_process(row)
 
     def _start_job_process(self, row: JobRow) -> None:
+        try:
+            self._check(row)
+        except RequestError as error:
+            if error.status >= 500:  # the database is away for a while
+                raise
+            self._store_ending_and_clean_up(row, make_ending(FAILED, str(error)))
+            return
         self._queue.set_job_state(row.id, RUNNING, started=row.started or get_unix_time())
         environment = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         path = os.pathsep.join(p for p in sys.path if p)

@@ -90,6 +90,7 @@ def remove_user(name: Name, caller: Admin, services: AnyServices) -> None:
     services.jobs.remove_user_jobs(user)
     services.queue.remove_unfinished_readings(user)
     services.scopes.remove_user(user)
+    services.file_projects.remove_unfinished_readings(user)
     services.accounts.record_action(caller, f"user removed: {name}")
 
 

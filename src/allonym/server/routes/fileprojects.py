@@ -67,7 +67,7 @@ def get_project(id: Id, caller: Reviewer, services: AnyServices) -> wire.FilePro
         **_describe(row, caller, services),
         **{name: getattr(status, name) for name in names},
         files=[wire.SourceFileOut.from_values({**asdict(file), "states": file.states}) for file in project.files],
-        releases=[wire.ReleaseLine(number=n, **release) for n, release in enumerate(project.releases, 1)],
+        releases=[wire.ReleaseLine.from_values({**row, "number": n}) for n, row in enumerate(project.releases, 1)],
         public_key=get_public_key(project),
     )
 
@@ -117,7 +117,6 @@ def list_corrections(id: Id, caller: Reviewer, services: AnyServices) -> wire.Co
 async def correct_project(id: Id, body: wire.Correction, caller: Editor, services: AnyServices) -> wire.Corrected:
     """Find a text always or never from now on, or take that back, and anonymise again what it changes. The last
     decision on a text holds."""
-    fileprojects.check_decision(body.decision, body.label)
     project = await run_in_threadpool(services.file_projects.open_project, caller, id)
     values = (body.surface, body.decision, body.label, body.document)
     files = await services.kernel.run(fileprojects.correct_project, project.folder, services.vault, *values)
@@ -161,8 +160,8 @@ def get_document(id: Id, document: DocumentId, caller: Reviewer, services: AnySe
     """As `/v1/projects/{name}/documents/{id}`. Reviewers are blind to each other until both are done."""
     project = services.file_projects.open_project(caller, id)
     item, seats = project.get_document(document)
-    number = find_reviewer_seat(seats, caller.name)
-    mine = UserReading(0, caller.name, caller.name, 0, False, Reading()) if number is None else seats[number]
+    number = find_reviewer_seat(seats, caller.id)
+    mine = UserReading(0, caller.id, caller.name, 0, False, Reading()) if number is None else seats[number]
     others = seats if are_both_reviewers_done(seats) else {}
     verdict = others.get(VERDICT_SEAT)
     values = {
@@ -225,10 +224,8 @@ async def _save_reading(
     id: str, document: str, body: review_wire.ReadingIn, caller: Caller, services: Services, *, is_verdict: bool
 ) -> review_wire.Saved:
     project = await run_in_threadpool(services.file_projects.open_project, caller, id)
-    values = body.model_dump()
-    saved = await services.kernel.run(
-        fileprojects.save_project_reading, project.folder, services.vault, document, caller.name, values, is_verdict
-    )
+    values = (document, caller.id, caller.name, body.model_dump(), is_verdict)
+    saved = await services.kernel.run(fileprojects.save_project_reading, project.folder, services.vault, *values)
     if body.done:  # if it settles the document, the release has what was said
         await services.kernel.run(fileprojects.update_project, project.folder, services.vault)
     if body.done and is_verdict:
@@ -253,7 +250,7 @@ def _describe(row: FileProject, caller: Caller, services: Services) -> dict[str,
 
 
 def _describe_line(item: ReviewDocument, seats: dict[int, UserReading], caller: Caller) -> review_wire.DocumentLine:
-    number = find_reviewer_seat(seats, caller.name)
+    number = find_reviewer_seat(seats, caller.id)
     readings = [seats[n] for n in SEATS if n in seats]
     risk = to_plain(item.risk) if item.risk else {"bound": 0, "direct": 0, "gain": 0.0, "reasons": []}
     return review_wire.DocumentLine.from_values(
