@@ -51,7 +51,7 @@ class Api:
             f"{self._url}{path}", method=method, data=body, headers={"X-CSRF-Token": self._csrf}, timeout=120_000
         )
         assert answer.ok, answer.text()
-        return answer.json()
+        return answer.json() if answer.body() else None
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +63,11 @@ def api(server: Server, browser: Any, signed_in: Any) -> Iterator[Api]:
 
 
 @pytest.fixture(scope="module")
-def ben(another: Callable[[str, str], Any]) -> Any:
-    """A second reviewer, who may not adjudicate."""
-    return another("ben", "annotator")
+def ben(another: Callable[[str, str], Any], api: Api, project: str) -> Any:
+    """A second reviewer, who may not adjudicate, and was let into the project."""
+    state = another("ben", "annotator")
+    api.send("POST", "/v1/scopes/grants", {"scope": f"review {project}", "user": "ben"})
+    return state
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.server.conftest import PASSWORD
 
-from allonym.project import verify_release
+from allonym.project import Project, verify_release
 
 pytestmark = pytest.mark.slow
 
@@ -266,6 +266,8 @@ def test_a_removed_project_leaves_nothing(site: Any, people: dict[str, Any]) -> 
     made = owner.post("/v1/file-projects", json={"name": "Gone"}).json()
     work(owner, made["id"], ("a.txt", LETTER))
     assert site.services.vault.has_scope(made["scope"])
+    with Project(site.folder / "projects" / made["id"], site.services.vault).open_sources():
+        assert owner.delete(f"/v1/file-projects/{made['id']}").status_code == 409
     assert owner.delete(f"/v1/file-projects/{made['id']}").status_code == 204
     assert not site.services.vault.has_scope(made["scope"])
     assert not (site.folder / "projects" / made["id"]).exists()

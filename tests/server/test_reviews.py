@@ -18,10 +18,17 @@ WHOLE = [[0, len(TEXT)]]
 TURNS = [{"speaker": "Pam", "text": "Is Jim Quill there?"}, {"speaker": "Jo", "text": "No."}]
 
 
+def let_in(admin, project, *users):
+    for user in users or ("annotator", "reviewer"):
+        grant = {"scope": f"review {project}", "user": user}
+        assert admin.post("/v1/scopes/grants", json=grant).status_code == 204
+
+
 @pytest.fixture(scope="module")
 def project(admin):
     made = admin.post("/v1/projects", json={"name": "calls", "policy": BARE})
     assert made.status_code == 201, made.text
+    let_in(admin, "calls")
     documents = [
         {"id": "calm", "text": "Nothing happened."},
         {"id": "hot", "text": TEXT},
@@ -102,6 +109,7 @@ def test_a_stale_version_is_refused_and_nothing_is_lost(project, annotator):
 
 def test_decisions_are_in_force_at_once(project, annotator, admin):
     admin.post("/v1/projects", json={"name": "terms", "policy": BARE})
+    let_in(admin, "terms", "annotator")
     text = "Zaphrandel asked for ref no 4711-22."
     admin.post("/v1/projects/terms/documents", json={"documents": [{"id": "a", "text": text}]})
     start = text.index("Zaphrandel")
@@ -181,6 +189,54 @@ def test_without_the_extra_it_is_said_at_once(admin, project, monkeypatch):
     assert "pip install 'allonym[evaluate]'" in answer.json()["error"]["message"]
 
 
+def test_projects_of_others(admin, reviewer, annotator, project):
+    assert reviewer.post("/v1/projects", json={"name": "secret", "policy": BARE}).status_code == 201
+    path = "/v1/projects/secret"
+    assert reviewer.post(f"{path}/documents", json={"documents": [{"id": "a", "text": TEXT}]}).status_code == 200
+    term = {"kind": "dictionary", "label": "PERSON", "term": "Zaphrandella", "project": "secret"}
+    number = reviewer.post("/v1/lists", json=term).json()["id"]
+    reading = {"version": 0, "done": True}
+    asked = [
+        ("GET", path, None),
+        ("GET", f"{path}/documents", None),
+        ("GET", f"{path}/documents/a", None),
+        ("PUT", f"{path}/documents/a/marks", reading),
+        ("GET", f"{path}/agreement", None),
+        ("GET", "/v1/lists?project=secret", None),
+        ("POST", "/v1/lists", term),
+        ("DELETE", f"/v1/lists/{number}", None),
+    ]
+    decided = [
+        ("PUT", f"{path}/documents/a/settled", reading),
+        ("POST", f"{path}/documents", {"documents": [{"id": "b", "text": "x"}]}),
+        ("DELETE", f"{path}/documents/a", None),
+        ("GET", f"{path}/export", None),
+        ("DELETE", path, None),
+    ]
+    for client, rows in ((annotator, asked), (admin, asked + decided)):
+        assert "secret" not in [row["name"] for row in client.get("/v1/projects").json()["projects"]]
+        assert "Zaphrandella" not in client.get("/v1/lists").text
+        for method, place, body in rows:
+            response = client.request(method, place, **({} if body is None else {"json": body}))
+            assert response.status_code == 404 and "Larkspur" not in response.text, (method, place, response.text)
+    let_in(admin, "secret", "admin")
+    assert admin.get(f"{path}/documents/a").json()["text"] == TEXT
+    assert admin.delete(path).status_code == 403  # it is the reviewer's
+    assert reviewer.delete(path).status_code == 204
+    assert admin.post("/v1/projects", json={"name": "secret"}).status_code == 201  # nothing of the grants is left
+    assert reviewer.get(path).status_code == 404
+
+
+def test_projects_of_before_there_were_owners_belong_to_nobody(site, admin, reviewer, annotator):
+    site.services.queue.make_project("older", "default", "reviewer")
+    site.services.scopes.register_without_owner("review older")
+    assert all(client.get("/v1/projects/older").status_code == 404 for client in (admin, reviewer, annotator))
+    let_in(admin, "older", "admin", "reviewer")
+    assert reviewer.get("/v1/projects/older").status_code == 200
+    assert reviewer.delete("/v1/projects/older").status_code == 403
+    assert admin.delete("/v1/projects/older").status_code == 204
+
+
 def test_nothing_of_a_document_is_in_the_database_files(project, site):
     stored = b"".join(path.read_bytes() for path in site.folder.glob("server.sqlite*"))
     assert b"calls" in stored
@@ -190,6 +246,8 @@ def test_nothing_of_a_document_is_in_the_database_files(project, site):
 
 def test_a_removed_project_is_gone(admin, annotator):
     admin.post("/v1/projects", json={"name": "short"})
+    assert annotator.get("/v1/projects/short").status_code == 404
+    let_in(admin, "short", "annotator")
     assert annotator.delete("/v1/projects/short").status_code == 403
     assert admin.delete("/v1/projects/short").status_code == 204
     assert annotator.get("/v1/projects/short").status_code == 404

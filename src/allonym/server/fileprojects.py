@@ -10,7 +10,7 @@ import secrets
 import shutil
 import tomllib
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -107,12 +107,10 @@ class FileProjects:
         Raises:
             RequestError: there is none for them (404), or it is another's (403).
         """
+        self._scopes.check_may_open(caller, PROJECT + id, is_owner=is_owner)
         row = self._database.fetch_first_row(sa.select(db.file_projects).where(db.file_projects.c.id == id))
-        role = self._scopes.find_role(caller, PROJECT + id) if row is not None else None
-        if role is None:
-            raise RequestError("you have no such project; its owner or an admin can let you in", 404, "NotFound")
-        if is_owner and role != "owner":
-            raise RequestError("only the owner of the project may do this", 403, "NotAllowed")
+        if row is None:
+            raise RequestError("there is no such project", 404, "NotFound")
         return self._unseal_row(row)
 
     def open_project(self, caller: Caller, id: str, *, is_owner: bool = False) -> Project:
@@ -123,10 +121,15 @@ class FileProjects:
         """Remove a project with its files and its originals in the vault.
 
         Raises:
-            RequestError: there is none for them (404), or it is another's (403).
+            RequestError: there is none for them (404), it is another's (403), or a job works on it (409).
         """
         project = self.get_project(caller, id, is_owner=True)
-        shutil.rmtree(self._folder / project.id, ignore_errors=True)
+        state = self._open_state(id)
+        try:
+            with state.lock(is_waiting=False) if state.folder.is_dir() else nullcontext():
+                shutil.rmtree(self._folder / id, ignore_errors=True)
+        except BlockingIOError:
+            raise RequestError("a job works on the project; cancel it, or wait for its end", 409, "InUse") from None
         if self._vault.has_scope(project.scope):
             self._vault.purge(scope=project.scope, actor=caller.audit_name)
         self._scopes.remove_scope(project.scope)
@@ -135,13 +138,16 @@ class FileProjects:
     def remove_abandoned_work_folders(self) -> None:
         """Remove the files in clear that a crash has left in any project."""
         for state in self._folder.glob("*/state"):
-            SealedFolder(state, self._vault.operator_key, PROJECT + state.parent.name).remove_abandoned_work_folder()
+            self._open_state(state.parent.name).remove_abandoned_work_folder()
 
     def remove_unfinished_readings(self, user_id: int) -> None:
         """Remove the readings of a removed user that are not done, so that others can review; finished ones stay."""
         for row in self._database.fetch_rows(sa.select(db.file_projects.c.id)):
             with suppress(DataError, FileNotFoundError):  # nobody reviews in a project whose folder is damaged
                 Project(self._folder / row.id, self._vault).remove_unfinished_readings(user_id)
+
+    def _open_state(self, id: str) -> SealedFolder:
+        return SealedFolder(self._folder / id / "state", self._vault.operator_key, PROJECT + id)
 
     def _unseal_row(self, row: Any) -> FileProject:
         values = self._sealing.unseal_json(row.sealed, f"project {row.id}")

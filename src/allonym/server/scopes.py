@@ -18,8 +18,8 @@ from allonym.server.database import Database, Sealing, get_unix_time
 from allonym.server.wire import accounts as wire
 from allonym.vault import Vault
 
-PROJECT = "project "
-RESERVED = ("gateway/", "review ", PROJECT)
+PROJECT, REVIEW = "project ", "review "
+RESERVED = ("gateway/", REVIEW, PROJECT)
 """How the scopes begin that the gateway, reviews and projects write into; no request writes into one."""
 
 _NOBODY = 0  # owns a scope that was in the vault before the server asked who writes into it
@@ -73,6 +73,23 @@ class Scopes:
     def register_project(self, caller: Caller, scope: str) -> None:
         """Store the owner of a new project's scope."""
         self._register(scope, caller.id)
+
+    def register_without_owner(self, scope: str) -> None:
+        """Store that nobody owns a project's scope, unless it has an owner."""
+        if self._find_row(scope) is None:
+            self._register(scope, _NOBODY)
+
+    def check_may_open(self, caller: Caller, scope: str, *, is_owner: bool = False) -> None:
+        """Check that a caller may open the project of a scope; ``is_owner``: that they own it.
+
+        Raises:
+            RequestError: there is none for them (404), or it is another's (403).
+        """
+        role = self.find_role(caller, scope)
+        if role is None:
+            raise RequestError("you have no such project; its owner or an admin can let you in", 404, "NotFound")
+        if is_owner and role != "owner":
+            raise RequestError("only the owner of the project may do this", 403, "NotAllowed")
 
     def find_role(self, caller: Caller, scope: str) -> str | None:
         """Return what a caller is to a scope: its ``owner``, a ``user``, or None.

@@ -21,7 +21,7 @@ from allonym.server.metrics import Metrics
 from allonym.server.oidc import SingleSignOn
 from allonym.server.policies import Policies, TermLists
 from allonym.server.reviews.queue import ReviewQueue
-from allonym.server.scopes import Scopes
+from allonym.server.scopes import REVIEW, Scopes
 from allonym.server.settings import Settings
 from allonym.vault import Vault
 from allonym.vault.keys import Secret, new_secret, secret_from_environment, secret_from_file
@@ -109,6 +109,9 @@ def open_services(settings: Settings) -> Services:
     metrics, scopes = Metrics(), Scopes(database, sealing, vault)
     file_projects = FileProjects(folder, database, sealing, policies, vault, scopes)
     file_projects.remove_abandoned_work_folders()
+    queue = ReviewQueue(database, sealing, lists)
+    for project in queue.list_projects():  # of before projects had owners
+        scopes.register_without_owner(REVIEW + project.name)
     accounts = Accounts(database, settings.session_hours * 3600, settings.idle_minutes * 60)
     if not settings.local:
         accounts.end_local_sessions()
@@ -123,7 +126,7 @@ def open_services(settings: Settings) -> Services:
         policies=policies,
         kernel=Kernel(settings.workers, policies.make_policy_json(None)),
         jobs=Jobs(settings, database, sealing, policies, vault, scopes, metrics),
-        queue=ReviewQueue(database, sealing, lists),
+        queue=queue,
         lists=lists,
         metrics=metrics,
         single_sign_on=single_sign_on,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Depends, Path, Query
 from fastapi.responses import PlainTextResponse
 from starlette.concurrency import run_in_threadpool
 
@@ -33,6 +33,7 @@ from allonym.server.policies import load_policy
 from allonym.server.processing import NO_TEXT, TextTask, dump_policy_choice, make_document, run_concurrently
 from allonym.server.reviews.queue import ListedTerm
 from allonym.server.routes.parameters import Adjudicator, AnyServices, Limit, Name, Number, Offset, Reviewer
+from allonym.server.scopes import REVIEW
 from allonym.server.services import Services
 from allonym.server.wire import reviews as wire
 
@@ -40,39 +41,59 @@ router = APIRouter(prefix="/v1", tags=["reviews"])
 Id = Annotated[str, Path(min_length=1, max_length=200)]
 
 
+def _check_reviewer_of_project(name: Name, caller: Reviewer, services: AnyServices) -> Caller:
+    services.scopes.check_may_open(caller, REVIEW + name)
+    return caller
+
+
+def _check_adjudicator_of_project(name: Name, caller: Adjudicator, services: AnyServices) -> Caller:
+    services.scopes.check_may_open(caller, REVIEW + name)
+    return caller
+
+
+ProjectReviewer = Annotated[Caller, Depends(_check_reviewer_of_project)]
+ProjectAdjudicator = Annotated[Caller, Depends(_check_adjudicator_of_project)]
+
+
 @router.get("/projects", summary="Projects")
 def list_projects(caller: Reviewer, services: AnyServices, offset: Offset = 0, limit: Limit = 100) -> wire.Projects:
-    """All projects by name, and how many of their documents are in each state."""
-    projects = services.queue.list_projects()
+    """Those that the caller made or was let into, by name, and how many of their documents are in each state."""
+    projects = [p for p in services.queue.list_projects() if services.scopes.find_role(caller, REVIEW + p.name)]
     return wire.Projects(projects=projects[offset : offset + limit], total=len(projects))
 
 
 @router.post("/projects", status_code=201, summary="Make a project")
 def make_project(body: wire.NewProject, caller: Adjudicator, services: AnyServices) -> wire.ProjectOut:
-    """A set of documents that are anonymised and reviewed under one policy. Needs the extra `evaluate`."""
+    """A set of documents that are anonymised and reviewed under one policy. The caller owns it, and lets others in by a
+    grant of the scope `review NAME` (`/v1/scopes/grants`). Needs the extra `evaluate`."""
     require_evaluate_extra()
     policy = dump_policy_choice(body.policy)
     services.policies.make_policy_json(policy)
     project = services.queue.make_project(body.name, policy, caller.name)
+    services.scopes.register_project(caller, REVIEW + body.name)
     services.accounts.record_action(caller, "project made")
     return project
 
 
 @router.get("/projects/{name}", summary="A project")
-def get_project(name: Name, caller: Reviewer, services: AnyServices) -> wire.ProjectOut:
+def get_project(name: Name, caller: ProjectReviewer, services: AnyServices) -> wire.ProjectOut:
     """One project, and how many of its documents are in each state."""
     return services.queue.list_projects(name)[0]
 
 
 @router.delete("/projects/{name}", status_code=204, summary="Remove a project")
-def remove_project(name: Name, caller: Adjudicator, services: AnyServices) -> None:
-    """Remove a project with its documents, their readings, and its terms."""
+def remove_project(name: Name, caller: ProjectAdjudicator, services: AnyServices) -> None:
+    """For its owner: remove a project with its documents, their readings, and its terms."""
+    services.scopes.check_may_open(caller, REVIEW + name, is_owner=True)
     removed = services.queue.remove_project(name)
+    services.scopes.remove_scope(REVIEW + name)
     services.accounts.record_action(caller, "project removed", {"documents": removed})
 
 
 @router.post("/projects/{name}/documents", summary="Put documents into the queue")
-async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator, services: AnyServices) -> wire.Added:
+async def add_documents(
+    name: Name, body: wire.NewDocuments, caller: ProjectAdjudicator, services: AnyServices
+) -> wire.Added:
     """Documents are anonymised under the project's policy and read a second time for what may have been missed, which
     gives the risk that they are ordered by. Documents that are there already stay, so a request that broke off can be
     sent again."""
@@ -104,7 +125,7 @@ async def add_documents(name: Name, body: wire.NewDocuments, caller: Adjudicator
 @router.get("/projects/{name}/documents", summary="The queue")
 def list_documents(
     name: Name,
-    caller: Reviewer,
+    caller: ProjectReviewer,
     services: AnyServices,
     state: wire.State | None = None,
     order: wire.Order = "risk",
@@ -118,7 +139,7 @@ def list_documents(
 
 
 @router.get("/projects/{name}/documents/{id}", summary="A document to review")
-def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) -> wire.DocumentOut:
+def get_document(name: Name, id: Id, caller: ProjectReviewer, services: AnyServices) -> wire.DocumentOut:
     """The original, the anonymised text, and the caller's own reading. Reviewers are blind to each other until both are
     done. `proposals` are stretches that a second reading would look at; many of them are no mistakes."""
     item, seat, seats = services.queue.get_document_and_readings(name, id, caller)
@@ -144,14 +165,16 @@ def get_document(name: Name, id: Id, caller: Reviewer, services: AnyServices) ->
 
 
 @router.delete("/projects/{name}/documents/{id}", status_code=204, summary="Remove a document")
-def remove_document(name: Name, id: Id, caller: Adjudicator, services: AnyServices) -> None:
+def remove_document(name: Name, id: Id, caller: ProjectAdjudicator, services: AnyServices) -> None:
     """Remove a document with its readings. Terms that came of it stay on their lists."""
     services.queue.remove_document(name, id)
     services.accounts.record_action(caller, "document removed", {"documents": 1})
 
 
 @router.put("/projects/{name}/documents/{id}/marks", summary="Save one's review")
-async def save_review(name: Name, id: Id, body: wire.ReadingIn, caller: Reviewer, services: AnyServices) -> wire.Saved:
+async def save_review(
+    name: Name, id: Id, body: wire.ReadingIn, caller: ProjectReviewer, services: AnyServices
+) -> wire.Saved:
     """The caller's whole reading of the document; it replaces the one before. If another `version` is stored than the
     one that is sent, nothing is changed (409). The first two who save are the document's reviewers. Terms that `list`
     names are in force at once."""
@@ -160,7 +183,7 @@ async def save_review(name: Name, id: Id, body: wire.ReadingIn, caller: Reviewer
 
 @router.put("/projects/{name}/documents/{id}/settled", summary="Decide")
 async def save_verdict(
-    name: Name, id: Id, body: wire.ReadingIn, caller: Adjudicator, services: AnyServices
+    name: Name, id: Id, body: wire.ReadingIn, caller: ProjectAdjudicator, services: AnyServices
 ) -> wire.Saved:
     """The reading that holds, once both reviewers are done. With `done` the document is settled; `version` is that of
     the decision so far, 0 at first."""
@@ -168,14 +191,14 @@ async def save_verdict(
 
 
 @router.get("/projects/{name}/agreement", summary="Agreement and residual risk")
-def get_agreement(name: Name, caller: Reviewer, services: AnyServices) -> wire.Agreed:
+def get_agreement(name: Name, caller: ProjectReviewer, services: AnyServices) -> wire.Agreed:
     """How far reviewers agree where both are done, with 95 % intervals over documents, and P2's residual risk of the
     settled documents. Two agree easily on findings, which both see: `marks` compares only what was missed."""
     return wire.Agreed.model_validate(measure_reviews(services.queue.list_documents_and_readings(name)).to_dict())
 
 
 @router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
-def export_reviews(name: Name, caller: Adjudicator, services: AnyServices) -> PlainTextResponse:
+def export_reviews(name: Name, caller: ProjectAdjudicator, services: AnyServices) -> PlainTextResponse:
     """The settled documents as JSON lines for `allonym train ner`. They hold the originals; the audit
     log shows who took them."""
     lines = list(format_settled_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
@@ -193,8 +216,13 @@ def list_terms(
     offset: Offset = 0,
     limit: Limit = 100,
 ) -> wire.Terms:
-    """All terms, or those of a project, the newest first."""
-    matches = [term for term in services.lists.list_terms(project) if kind in (None, term.kind)][::-1]
+    """The terms for all projects and those of the caller's projects, or those of one project, the newest first."""
+    if project is not None:
+        services.scopes.check_may_open(caller, REVIEW + project)
+    terms = [term for term in services.lists.list_terms(project) if kind in (None, term.kind)][::-1]
+    names = {term.project for term in terms}
+    open_names = {name for name in names if name is None or services.scopes.find_role(caller, REVIEW + name)}
+    matches = [term for term in terms if term.project in open_names]
     return wire.Terms(entries=matches[offset : offset + limit], total=len(matches))
 
 
@@ -202,7 +230,7 @@ def list_terms(
 def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wire.TermOut:
     """In force at once. A term for all projects needs the permission `adjudicate`. The last decision on a term
     holds."""
-    _check_term_permission(caller, body.project is None)
+    _check_term_permission(caller, body.project, services)
     term = services.lists.add_term(body.kind, body.label, body.term, caller.name, body.project)
     services.accounts.record_action(caller, f"term added: {body.kind}", {"all": int(body.project is None)})
     return term
@@ -212,7 +240,7 @@ def add_term(body: wire.NewTerm, caller: Reviewer, services: AnyServices) -> wir
 def remove_term(id: Number, caller: Reviewer, services: AnyServices) -> None:
     """In force at once."""
     term = services.lists.get_term(id)
-    _check_term_permission(caller, term.project is None)
+    _check_term_permission(caller, term.project, services)
     services.lists.remove_term(id)
     services.accounts.record_action(caller, f"term removed: {term.kind}", {"all": int(term.project is None)})
 
@@ -222,7 +250,7 @@ async def _save_reading(
 ) -> wire.Saved:
     """Save a review or a verdict, and return what the document becomes under it."""
     if "all" in {*(m.list for m in body.marks), *(d.list for d in body.decisions)}:
-        _check_term_permission(caller, True)
+        _check_term_permission(caller, None, services)
 
     def read(item: ReviewDocument) -> tuple[Reading, list[ListedTerm]]:
         text = item.document.text
@@ -278,15 +306,18 @@ def _collect_listed_terms(body: wire.ReadingIn, text: str, project: str) -> list
     return terms
 
 
-def _check_term_permission(caller: Caller, for_all_projects: bool) -> None:
-    if for_all_projects and "adjudicate" not in caller.permissions:
+def _check_term_permission(caller: Caller, project: str | None, services: Services) -> None:
+    """Check that a caller may change the terms of a project; None: those for all projects."""
+    if project is not None:
+        services.scopes.check_may_open(caller, REVIEW + project)
+    elif "adjudicate" not in caller.permissions:
         raise RequestError("a term for all projects needs the permission 'adjudicate'", 403, "NotAllowed")
 
 
 def _make_project_task(project: str, services: Services, document: Document = NO_TEXT) -> TextTask:
     """Return the task of processing a document as its project says."""
     source = services.policies.make_policy_json(services.queue.list_projects(project)[0].policy, project)
-    return TextTask(document, source, services.vault.operator_key, f"review {project}")
+    return TextTask(document, source, services.vault.operator_key, REVIEW + project)
 
 
 def _describe_review(seat: UserReading) -> wire.ReadingOut:

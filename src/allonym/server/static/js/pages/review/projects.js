@@ -22,7 +22,7 @@ export function projectsView(root) {
     draw: (rows) => h("ul", { class: "grid cards" }, rows.map(card)),
     empty: emptyState({
       title: "No projects yet", icon: "list",
-      body: may("adjudicate") ? "A project holds documents that two people review independently: they mark leaks and needless replacements." : "Somebody who may adjudicate makes one.",
+      body: may("adjudicate") ? "A project holds documents that two people review independently: they mark leaks and needless replacements." : "Somebody who may adjudicate makes one, and lets you in.",
       actions: may("adjudicate") ? [button("New project", { icon: "plus", onclick: ask })] : [],
     }),
   });
