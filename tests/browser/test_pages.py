@@ -486,7 +486,7 @@ def test_a_server_that_is_gone_and_a_session_that_has_ended(open_page: Any, proj
 
     page.evaluate("location.hash = '#/review/100%'")
     page.get_by_role("alert").wait_for()
-    expect(page.get_by_role("alert")).to_contain_text("100%")
+    expect(page.get_by_role("alert")).to_contain_text("no such project")
 
     page.evaluate("path => { location.hash = path; }", f"#/review/{project.replace(' ', '%20')}")
     page.get_by_role("button", name="Remove").click()
