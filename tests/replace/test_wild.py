@@ -56,6 +56,10 @@ def test_a_changed_digit_never_fits_and_is_corrected(code, data):
     digit = data.draw(st.sampled_from("0123456789ABCDEF").filter(lambda d: d != checked[place]))
     slip = checked[:place] + digit + checked[place + 1 :]
     assert checked in list_corrected_codes(slip) and not list_corrected_codes(checked)
+    others = {
+        slip[:i] + d + slip[i + n :] for i in range(len(slip) + 1) for n in (0, 1) for d in (*"0123456789ABCDEF", "")
+    }
+    assert list_corrected_codes(slip) == {other for other in others if add_check_digit(other[:-1]) == other}
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -11,6 +11,7 @@ from allonym.pipeline import anonymize
 from allonym.plan import Edit, Plan, apply_edits, digest
 from allonym.replace.operators import add_check_digit
 from allonym.restoration import Restorer, restore, restore_stream
+from allonym.restoration.lookup import list_surfaces
 from allonym.vault import Vault
 
 KEY = b"a key only for the tests, 32 byte"
@@ -269,6 +270,11 @@ def test_a_wild_code_with_one_slip_is_found_in_a_large_scope(vault, monkeypatch)
     for slip in slips:
         assert restore(f'So <PERSON "{slip}"> said.', vault=vault, scope="s").text == "So Ada Brook said.", slip
     assert restore('So <PERSON "77FF0A31"> said.', vault=vault, scope="s").text == "So Tom Ellery said."
+
+
+def test_a_number_behind_any_word_is_no_code_to_be_corrected():
+    assert {surface for surface in list_surfaces("paid 4471082") if "4471082" not in surface} == {"paid"}
+    assert '<person "44710829">' in list_surfaces("<PERSON 4471082>")
 
 
 def test_originals_that_are_looked_up_together_come_oldest_first(vault):

@@ -243,13 +243,28 @@ def list_corrected_codes(code: str) -> frozenset[str]:
 
     A changed code is never another entity's, since it would not fit its check digit.
     """
-    if add_check_digit(code[:-1]) == code:
+    weighed = [(n, 2 * n // 16 + 2 * n % 16) for n in (int(c, 16) for c in code)]  # once, and doubled
+    plain, doubled = [0], [0]  # sums of the digits from each place on, the last one once or doubled
+    for i, pair in enumerate(reversed(weighed)):
+        plain.append(plain[-1] + pair[i % 2])
+        doubled.append(doubled[-1] + pair[1 - i % 2])
+    if plain[-1] % 16 == 0:
         return frozenset()
-    digits = "0123456789ABCDEF"
-    others = {code[:i] + d + code[i + 1 :] for i in range(len(code)) for d in digits}
-    others |= {code[:i] + d + code[i:] for i in range(len(code) + 1) for d in digits}
-    others |= {code[:i] + code[i + 1 :] for i in range(len(code))}
-    return frozenset(other for other in others if add_check_digit(other[:-1]) == other)
+    out: set[str] = set()
+    for right in range(len(code) + 1):
+        head, tail, is_odd = code[: len(code) - right], code[len(code) - right :], right % 2
+        out.add(head + _find_digit(plain[right] + doubled[-1] - doubled[right], is_odd) + tail)
+        if head:
+            out.add(head[:-1] + _find_digit(plain[-1] - plain[right + 1] + plain[right], is_odd) + tail)
+            if (plain[right] + doubled[-1] - doubled[right + 1]) % 16 == 0:
+                out.add(head[:-1] + tail)
+    return frozenset(out)
+
+
+def _find_digit(total: int, is_doubled: int) -> str:
+    """Return the digit that makes a code fit whose other digits have this sum."""
+    n = -total % 16
+    return f"{n // 2 + 8 * (n % 2) if is_doubled else n:X}"
 
 
 def make_wild_tag_codes(targets: Sequence[Wanted], setting: Setting, remarks: list[str]) -> dict[str, str]:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from allonym.labels import TAXONOMY
 from allonym.replace.operators import list_corrected_codes
 from allonym.restoration.edits import list_replacements
 from allonym.restoration.evidence import is_telling
@@ -51,7 +52,8 @@ def look_up_replacements(vault: Vault, scope: str, text: str) -> list[Known]:
 def list_surfaces(text: str) -> Iterator[str]:
     """Yield what may be a whole replacement: words in a row, with and without the signs before and after them.
 
-    In a script without spaces, such as that of Chinese or Thai, it is any 2 to 20 characters in a row.
+    In a script without spaces, such as that of Chinese or Thai, it is any 2 to 20 characters in a row. The code of a
+    wild tag is corrected behind a label that is known or in capitals, since any number may look like a code.
 
     >>> set(list_surfaces("Emma [Person_1]")) >= {"Emma", "Person_1", "Emma [Person_1", "person 1", "<person 1>"}
     True
@@ -85,9 +87,12 @@ def list_surfaces(text: str) -> Iterator[str]:
                 yield shown[start - 1 : end]
                 yield shown[start - 1 : end + 1]
             if i < j < i + _TAG_WORDS and any(map(str.isdigit, words[j])):
+                meanings = translations.get(fold(" ".join(words[i:j])), ())
+                labels = [words[i:j], *(label.split() for meaning in meanings for label in meaning)]
+                codes = [words[j]]
+                is_label = meanings or "_".join(words[i:j]).upper() in TAXONOMY or "".join(words[i:j]).isupper()
+                if is_label and _CODE.fullmatch(words[j]):
+                    codes += list_corrected_codes(words[j].upper())
                 for joint in (" ", "_"):
-                    meanings = translations.get(fold(" ".join(words[i:j])), ())
-                    labels = [words[i:j], *(label.split() for meaning in meanings for label in meaning)]
-                    codes = [words[j], *(list_corrected_codes(words[j].upper()) if _CODE.fullmatch(words[j]) else ())]
                     for label in (joint.join(label).lower() for label in labels):
                         yield from (form.format(label, code.lower()) for form in _TAGS for code in codes)
