@@ -229,12 +229,14 @@ def _is_plain_place(text: str, span: Span) -> bool:
 
 def _join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
     """Return the findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor LLP"."""
+    forms = {span for span in findings if text[span.start : span.end].rstrip(".").lower() in _LEGAL_FORMS}
+    if not forms:
+        return list(findings)
     out: list[Span] = []
     for span in sorted(findings):
-        form = text[span.start : span.end].rstrip(".").lower()
         if (
             out
-            and form in _LEGAL_FORMS
+            and span in forms
             and out[-1].label in ("PERSON", "ORGANIZATION")
             and text[out[-1].end : span.start] == " "
         ):
