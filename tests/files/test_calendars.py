@@ -136,3 +136,13 @@ def test_times_of_a_calendar_come_back(tmp_path):
             safe.write_bytes(safe.read_bytes().replace(b"BYDAY=TU", b"BYDAY=WE"))
             restore_files([(safe, back)], vault=vault)
             assert back.read_bytes() == calendar.replace("=TU", "=WE").encode()
+
+
+def test_a_parameter_of_another_program_keeps_no_name(tmp_path):
+    names = ("DTSTART", "SUMMARY", "TRIGGER", "X-ONE")
+    lines = [f'{name};X-ALLONYM="Ada Brook":19700101T000000Z' for name in names]
+    source, target, policy = (tmp_path / name for name in ("a.ics", "b.ics", "p.toml"))
+    source.write_text("\n".join(["BEGIN:VEVENT", *lines, "END:VEVENT", ""]))
+    policy.write_text('extends = "default"\n[rules.DATE_TIME]\noperator = "keep"\n')
+    anonymize_path(source, target, policy)
+    assert "Ada" not in target.read_text() and target.read_text().count(":19700101T000000Z") == 4

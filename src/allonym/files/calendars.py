@@ -151,7 +151,9 @@ def _read_value(
                 yield Segment(start, time.start(), beside, write, lead, role=role)
             form = _NO_TIMES[not time[1]]
             read = shown[number] if time[0] == form and number < len(shown) else ""
-            yield Segment(*time.span(), read or time[0], partial(_write_time, form=form), lead, role="DATE_TIME")
+            write_time = partial(_write_time, form=form)
+            # What another program put into the parameter may be anything.
+            yield Segment(*time.span(), read or time[0], write_time, lead, role=PROSE if read else "DATE_TIME")
             start = time.end()
         value = _read_text(text[start:end])
     if value.strip():
@@ -187,13 +189,15 @@ def _write_marks(text: str) -> str:
     """Return a calendar with times in the place of covered ones, and what stands for these in a parameter."""
 
     def write_line(line: re.Match[str]) -> str:
-        parameters, value = line["parameters"], line["value"]
+        name, parameters, value = line["name"].upper(), line["parameters"], line["value"]
         former = _read_marks(parameters)
         if "\0" not in value and not former:
             return line[0]
+        is_read = name not in _STRUCTURAL and _get_role(name, value) == TECHNICAL
         shown: list[str] = []
         for time in _COVERED_OR_TIME.finditer(value):
-            former_text = former[len(shown)] if time[0] in _NO_TIMES and len(shown) < len(former) else ""
+            has_former = is_read and time[0] in _NO_TIMES and len(shown) < len(former)
+            former_text = former[len(shown)] if has_former else ""
             shown.append(former_text if time[1] is None else time[1])
         for sign, written in _ESCAPES:
             shown = [item.replace(sign, written) for item in shown]
