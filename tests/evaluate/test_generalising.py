@@ -46,6 +46,8 @@ def changed(text, *wanted, last=False):
         ("She is sporty, kind and tall.", ["kind"], "She is sporty and tall."),
         ("She is sporty, kind and tall.", ["sporty", "kind", "tall"], "She is special."),
         ("She is both shy and tall.", ["shy"], "She is both special and tall."),
+        ("She is either shy or tall.", ["tall"], "She is either shy or special."),
+        ("She is not shy but tall.", ["shy"], "She is not special but tall."),
         ("He has a very warm and soothing voice.", ["soothing"], "He has a very warm voice."),
         ("He has a very warm and soothing voice.", ["warm", "soothing", "voice"], "He has a very special feature."),
         ("He is kind but shy.", ["kind", "shy"], "He is special."),

@@ -37,7 +37,8 @@ _INSIDE = frozenset({"NOUN", "PROPN", "ADJ", "NUM"})
 _BEFORE_NOUN = _INSIDE | {"DET", "PRON", "PUNCT"}
 _PARTICLES = frozenset("across along apart around away back down off on out over through together up".split())
 _JOINTS = frozenset(", and or but".split())
-_PAIRS = frozenset("both either neither".split())
+_PAIRS = frozenset("both either neither not only n't t".split())
+"""Words that ask for two adjectives, or turn the first one only."""
 _BEFORE_PLACE = frozenset("in at from near to".split())
 _MASS = frozenset("music clothing food work sport illness time".split())
 """General nouns without a plural."""
@@ -159,8 +160,9 @@ def _find_joint_removal(
     joint, before, end = _get_word(words, first - 1), _get_word(words, first - 2), words[last].end
     is_special = new == "special" and first == last
     if joint.text in _JOINTS and before.part == "ADJ" and before.end >= low:
-        ends_list = joint.text != "," and _get_word(words, first - 3).text == ","
-        if is_special and first - 2 not in new_words and not ends_list:
+        lead = _get_word(words, first - 3).lower_text
+        needs_both = lead in _PAIRS or (lead == "," and joint.text != ",")
+        if is_special and first - 2 not in new_words and not needs_both:
             return before.end, end, ""
         if not new_words[first] and (joint.text != "," or _is_attribute(words, first - 2)):
             return before.end, end, f" {new}" if new else ""
