@@ -211,8 +211,8 @@ class ReaderScore(Serialisable):
         """Return the score as one line."""
         return (
             f"for the reader: {self.replaced_per_100:.1f} replacements per 100 words, {self.lower_case_per_100:.1f} "
-            f"words of small letters replaced; {self.touching:,} touch another; "
-            f"{self.split:,} of {self.repeated:,} repeated surfaces have several"
+            f"words of small letters replaced; {self.touching:,} replacements touch another; "
+            f"{self.split:,} of {self.repeated:,} repeated surfaces have several replacements"
         )
 
 

@@ -101,6 +101,12 @@ def test_explain_tells_detector_rule_context_and_why_a_rival_lost(run, untagged)
     assert len(found) == len(allonym.explain(text.decode(), untagged))
 
 
+def test_explain_calls_nothing_below_a_threshold_that_it_reaches(run):
+    text = "- Marisol Quint: My name is Marisol Quint.\n- Tobias Fenwick: Hi Marisol, this is Tobias Fenwick.\n"
+    lost = [r for r in rows(run("detect", "--explain", stdin=text.encode()).out) if r["outcome"] == "below threshold"]
+    assert lost == [r for r in lost if r["score"] < float(r["because"].removeprefix("needs "))]
+
+
 def test_highlight_marks_findings_in_a_pipe_without_escape_codes(run):
     out = run("detect", "--highlight", stdin=TEXT.encode()).out
     assert out.startswith("Write to \u27e6jane.doe@example.com|EMAIL_ADDRESS\u27e7 or pay")

@@ -137,6 +137,8 @@ def add(
         print_counts("added:", files=len(added.files), documents=documents, findings=mentions)
         for name in added.duplicates:
             terminal.print_note(f"{name} is in the project already")
+        if not (added.files or added.duplicates or added.refused):
+            terminal.print_note("there is no file to add")
     for name, reason in added.refused:
         terminal.print_note(f"{name}: {reason}", label="refused:")
     if added.refused:

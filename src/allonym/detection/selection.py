@@ -353,15 +353,20 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     weighed = set(_drop_superseded_findings(document.text, identifying, policy))
     is_public = policy.public_figures == "keep"
     losses: dict[Span, Loss] = {}
-    for span in {*candidates, *find_candidates(document, _remove_thresholds(policy))} - findings:
+    # Without thresholds the tagger's scores differ a little: what it finds with them as well is not told twice.
+    twins = {(s.start, s.end, s.label, TAGGER) for s in candidates if s.source == TAGGER}
+    more = find_candidates(document, _remove_thresholds(policy))
+    for span in {*candidates, *(s for s in more if (s.start, s.end, s.label, s.source) not in twins)} - findings:
         if span in noise:
             losses[span] = "technical"
         elif is_public and span.label == "PERSON" and span in weighed:
             losses[span] = "public"
         elif span in tagged:
             losses[span] = "ordinary" if span in weighed else "superseded"
-        elif span.source == TAGGER or span.score < policy.threshold_for(span.label):
+        elif span.score < policy.threshold_for(span.label):
             losses[span] = "below threshold"
+        elif span.source == TAGGER:
+            losses[span] = "superseded"
         else:
             losses[span] = "excluded"
     return findings, losses

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from allonym.vault.book import Book
     from allonym.vault.vault import Vault
 
-_LIST = "allonym people list shows everybody"
+_LIST = "allonym people list (of a project: project findings) shows everybody"
 
 
 class ImportedPeople(NamedTuple):

@@ -311,15 +311,17 @@ _HARDENING_READING = (
     "P3's count (4.1.3.1), in which general words are left. Neither intruder bounds what people know."
 )
 _STILL = (
-    "An intruder of the rounds still identifies the subject of {still_found:,} texts: about as many as by guessing, or "
-    "a limit was reached."
+    "One of the intruders of the rounds still identifies the subject of {still_found:,} of {texts:,} texts. Where the "
+    "share that they identify is greater than the panel's, rely on theirs."
 )
 _HARDENING_FIGURES = """
+    In the rounds | chosen.worst    | share.1  | identified by the worst intruder of the rounds, who has all other texts
     Content gone | chosen.gone       | share.1  | nouns, verbs, adjectives, adverbs and numbers
     Words gone   | chosen.removed    | share.1  | placeholders not counted, general words as left
     Similarity   | chosen.similarity | number.3 | cosine with the original
 """
 _BEFORE = {
+    "In the rounds": "levels.0.worst",
     "Content gone": "levels.0.gone",
     "Words gone": "levels.0.removed",
     "Similarity": "levels.0.similarity",

@@ -42,13 +42,17 @@ export function findingsView(place, { changed }) {
     drawCorrections();
     closeCard();
   };
-  const closeCard = () => fill(card, h("div", { class: "stack" }, h("p", { class: "muted small" }, "Click what is written to correct it once, here or everywhere. What was missed is marked in the review, or named below."), missed()));
+  const closeCard = () => {
+    card.dataset.type = "";
+    fill(card, h("div", { class: "stack" }, h("p", { class: "muted small" }, "Click what is written to correct it once, here or everywhere. What was missed is marked in the review, or named below."), missed()));
+  };
 
   async function openCard(entity, surface) {
     const { labels } = await choices();
     const where = select([{ value: "", label: "Everywhere" }, ...entity.documents.map((id) => ({ value: id, label: `Only in ${place.nameDocument(id)}` }))], { "aria-label": "Where" });
     const family = labelSelect(labels, { value: entity.label, "aria-label": "Label" });
     const say = (decision, chosen = null) => correct({ surface: surface.text, decision, label: chosen, document: where.value || null });
+    card.dataset.type = "mention";
     fill(card, h("div", { class: "stack" },
       h("div", { class: "row still" }, h("h2", { class: "grow" }, "Mention"), iconButton("close", "Close", { small: true, onclick: closeCard })),
       h("p", { class: "quote breaks" }, surface.text),
@@ -65,10 +69,10 @@ export function findingsView(place, { changed }) {
   async function whose(entity, surface) {
     const { entities } = await get(`${place.path}/findings`, { query: { label: "PERSON", limit: 1000 } });
     const others = entities.filter((one) => one.number !== null && one.number !== entity.number);
-    const other = select(others.map((one) => ({ value: String(one.number), label: one.name })), { "aria-label": "Another person" });
+    const other = select([{ value: "", label: "Choose…" }, ...others.map((one) => ({ value: String(one.number), label: one.name }))], { "aria-label": "Another person" });
     return h("div", { class: "stack" },
       others.length > 0 && h("div", { class: "field" }, h("span", { class: "label" }, `${entity.name} is the same as`), other),
-      others.length > 0 && h("div", {}, actionButton("The same person", () => correct({ person: entity.number, same_as: Number(other.value) }, "people"), { icon: "people" })),
+      others.length > 0 && h("div", {}, actionButton("The same person", async () => (other.value ? correct({ person: entity.number, same_as: Number(other.value) }, "people") : other.focus()), { icon: "people" })),
       entity.surfaces.length > 1 && h("div", {}, actionButton("This name is somebody else's", () => correct({ person: entity.number, part: surface.text }, "people"), { icon: "split" })));
   }
 

@@ -31,6 +31,6 @@ export function releaseView(project, place, { owns, run }) {
         { key: "sha256", label: "SHA-256", render: (r) => h("code", { class: "small breaks", title: r.sha256 }, `${r.sha256.slice(0, 16)}…`) },
         { key: "take", label: h("span", { class: "out-of-sight" }, "Actions"), render: (r) => h("div", { class: "row end" }, take(r)) },
       ],
-    }) : emptyState({ title: "No release yet", icon: "lock", body: "A release is what others may have. It holds no original." }),
+    }) : emptyState({ title: "No release yet", icon: "lock", body: "A release is what others may have. It holds no source, and no original that was found." }),
     h("section", { class: "stack" }, h("h3", {}, "Public key"), notice("Publish it where partners trust it: whoever has it can check a release with allonym project verify."), copyable(project.public_key)));
 }

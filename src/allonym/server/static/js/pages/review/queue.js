@@ -63,7 +63,7 @@ export function queueView(place, { changed } = {}) {
       columns: [
         { key: "id", label: "Document", render: (one) => h("a", { class: "strong breaks", href: href(one) }, place.nameDocument?.(one.id) ?? one.id) },
         { key: "risk", label: "Risk", render: riskBar },
-        { key: "why", label: "Why", render: (one) => h("span", { class: "small muted" }, one.reasons.slice(0, 2).map((r) => readable(r.tag.replace(/_PARTIAL$/, "")).toLowerCase()).join(", ") || "–") },
+        { key: "why", label: "Why", render: (one) => h("span", { class: "small muted" }, [...new Set(one.reasons.map((r) => readable(r.tag.replace(/_PARTIAL$/, "")).toLowerCase()))].slice(0, 2).join(", ") || "–") },
         { key: "state", label: "State", render: (one) => h("div", { class: "row" }, badge(...STATES[one.state]), MINE[one.mine] && h("span", { class: "small muted" }, MINE[one.mine])) },
         { key: "reviewers", label: "Reviewers", render: (one) => h("span", { class: "numbers nowrap" }, `${one.done} of 2 done`) },
         { key: "mentions", label: "Findings", number: true },
