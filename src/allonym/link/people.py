@@ -197,6 +197,10 @@ class _Roll:
         if not fits and len(self.givens.get(" ".join(words), ())) == 1:  # "Mary Kay" beside "Mary Kay Mill"
             self.join_group(self.givens[" ".join(words)][0], form)
             return
+        is_short = not fits and len(given_names) == 1 and len(last[-1]) == 1  # "Mabel P." beside "Mabel Park"
+        if is_short:
+            bearers = self.givens.get(given_names[0], ())
+            fits = [g for g in bearers if any(split_name(f)[1][-1].startswith(last[-1]) for f in g.forms)]
         # "van den Berg", "García López": a family name of several words, perhaps
         is_family = not fits and (words[0] in PARTICLES or is_only_family_name(words[0]))
         if is_family:
@@ -216,7 +220,7 @@ class _Roll:
             group = candidates[0]
             self.join_group(group, form)
             group.gender = group.gender or gender
-            if is_family:
+            if is_family or is_short:
                 return
             group.forms.append(words)
         else:
