@@ -41,6 +41,13 @@ def fill(path, verdict="ok", missed=""):
         writer.writerows(rows)
 
 
+def test_no_secret_is_left_where_no_project_could_be_made(run, tmp_path):
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "project.vault").write_bytes(b"another's")
+    result = run("project", "init", str(tmp_path / "study"), "--new-secret-file", str(tmp_path / "key"))
+    assert result.code in (1, 2) and not (tmp_path / "key").exists()
+
+
 def test_from_files_to_a_verified_release_with_two_reviewers(run, study):
     pytest.importorskip("scipy")
     assert run("project", "correct", *study, "late", "--always", "EVENT").code == 0

@@ -20,7 +20,7 @@ from joserfc.jwk import RSAKey
 from tests.server.conftest import ADDRESS, PASSWORD
 from tests.server.issuer import CLIENT, Issuer, run_issuer
 
-from allonym.errors import MissingExtra, UsageError
+from allonym.errors import MissingExtra, RequestError, UsageError
 from allonym.server import oidc
 from allonym.server.access import COOKIE
 from allonym.server.settings import Settings
@@ -277,6 +277,26 @@ def test_a_session_goes_on_while_the_issuer_is_away(
     issuer.metadata = {"issuer": "https://evil.example"}
     session = client.get("/v1/session")
     assert session.status_code == 200 and session.json()["sign_out"] is None
+
+
+def test_an_issuer_that_is_away_is_asked_once_in_a_while(
+    single: Any, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, sign_on, asked = single.client(), single.services.single_sign_on, []
+    assert sign_in(client)[1]
+    known = sign_on._metadata[1]
+
+    def fetch(address: str) -> None:
+        asked.append(address)
+        raise RequestError("away", 503, "IssuerFailed")
+
+    monkeypatch.setattr(sign_on, "_fetch_json", fetch)
+    for metadata in (known, {}):
+        asked.clear()
+        monkeypatch.setattr(sign_on, "_metadata", (0.0, metadata))
+        statuses = [client.get("/v1/session").status_code for _ in range(3)]
+        assert (statuses, len(asked)) == ([200] * 3, 1)
+        assert sign_on.make_sign_out_url(ADDRESS) if metadata else sign_on.make_sign_out_url(ADDRESS) is None
 
 
 def test_new_keys_of_the_issuer(single: Any, issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import click
 from allonym.cli import terminal
 from allonym.cli.options import JSON, OVERWRITE, QUIET, WORKERS, SecretChoice, declare_policy
 from allonym.cli.signatures import take_options
-from allonym.cli.vault import ACTOR, NEW_SECRET_FILE, make_or_read_secret, print_new_secret_note
+from allonym.cli.vault import ACTOR, NEW_SECRET_FILE, open_secret_of_new_vault
 from allonym.errors import UsageError
 from allonym.serial import to_plain
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
@@ -104,11 +104,10 @@ def init(
         with vault.secret.open_vault(vault.where) as opened:
             Project.create(folder, opened, tables, scope=scope)
         return
-    secret = make_or_read_secret(new_secret_file, vault.secret)
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with Vault.create(folder / VAULT_FILE, secret) as opened:
-        Project.create(folder, opened, tables, scope=scope)
-    print_new_secret_note(new_secret_file)
+    with open_secret_of_new_vault(new_secret_file, vault.secret) as secret:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with Vault.create(folder / VAULT_FILE, secret) as opened:
+            Project.create(folder, opened, tables, scope=scope)
 
 
 @project.command(short_help="Add files and folders, and anonymise them.")

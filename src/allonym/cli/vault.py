@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,14 +61,8 @@ def init(
     """
     from allonym.vault import Vault
 
-    vault_secret = make_or_read_secret(new_secret_file, secret)
-    try:
+    with open_secret_of_new_vault(new_secret_file, secret) as vault_secret:
         Vault.create(where, vault_secret, keep_days=keep_days, actor=actor).close()
-    except BaseException:
-        if new_secret_file is not None:
-            new_secret_file.unlink(missing_ok=True)
-        raise
-    print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Count the contents of a vault.")
@@ -132,8 +127,8 @@ def rotate(
     """
     with secret.open_vault(where) as opened:
         # The new secret is safe on disk before it is in force, and stays there whatever happens.
-        opened.rotate(make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
-    print_new_secret_note(new_secret_file)
+        opened.rotate(_make_or_read_secret(new_secret_file, to_secret), data=data, actor=actor)
+    _print_new_secret_note(new_secret_file)
 
 
 @vault.command(short_help="Delete entries permanently.")
@@ -308,7 +303,24 @@ def audit(where: str = VAULT, *, secret: SecretChoice, json: bool = JSON) -> Non
     print_table(["time (UTC)", "action", "scope", "actor", "counts"], rows, wrap=4)
 
 
-def make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
+@contextmanager
+def open_secret_of_new_vault(new_file: Path | None, choice: SecretChoice) -> Iterator[Secret]:
+    """Yield the secret for a vault that is made meanwhile; if that fails, the file of a new secret is removed.
+
+    Raises:
+        UsageError: neither a new file nor a secret is named, or both.
+    """
+    secret = _make_or_read_secret(new_file, choice)
+    try:
+        yield secret
+    except BaseException:
+        if new_file is not None:
+            new_file.unlink(missing_ok=True)
+        raise
+    _print_new_secret_note(new_file)
+
+
+def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     """Return a new secret, written to its file, or the one that the options name.
 
     Raises:
@@ -337,7 +349,7 @@ def make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
     return read_secret(line, str(new_file))
 
 
-def print_new_secret_note(file: Path | None) -> None:
+def _print_new_secret_note(file: Path | None) -> None:
     if file is not None:
         print_note(f"the secret is in {file}; keep it apart from the vault, and make a copy of it", label="made:")
 

@@ -34,6 +34,7 @@ _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "E
 _PUBLIC = ("RSA", "EC", "OKP")  # kinds of keys
 _TIMEOUT = 10.0
 _METADATA_SECONDS = 3600.0
+_RETRY_SECONDS = 15.0  # before an issuer that did not answer is asked again
 _KEYS_SECONDS = 30.0  # least time between two requests for the issuer's keys
 _LEEWAY = 60  # seconds that clocks may differ
 _PURPOSE = "oidc flow"
@@ -210,6 +211,7 @@ class SingleSignOn:
         with self._lock:
             until, metadata = self._metadata
             if time.monotonic() >= until:
+                self._metadata = (time.monotonic() + _RETRY_SECONDS, metadata)  # while it does not answer
                 metadata = self._fetch_json(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration")
                 if metadata.get("issuer") != self.issuer:
                     raise _report_unusable_issuer("issuer")

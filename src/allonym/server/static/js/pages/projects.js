@@ -90,7 +90,7 @@ function one(root, first, job) {
   const place = placeOf(first);
   const head = h("div", {}), running = h("div", { hidden: true }), body = h("div", {});
   let project = first, stop = () => {};
-  const owns = first.owner === current().name;
+  const owns = first.owner ? first.owner === current().name : may("admin"); // who was let in where the owner is gone
   const refresh = async () => {
     project = await get(place.path);
     Object.assign(place, placeOf(project));
