@@ -9,7 +9,7 @@ import zipfile
 import pytest
 
 import allonym
-from allonym.errors import UsageError
+from allonym.errors import DataError, UsageError
 from allonym.files.erasing import COVER, cover_person_in_bytes, erase_from_files, erase_person
 from allonym.plan import Plan
 from allonym.text.name_forms import NameForms
@@ -122,3 +122,13 @@ def test_a_vault_and_files_together(tmp_path):
         with pytest.raises(UsageError, match="does not exist"):
             erase_person(vault, "Tom Baker", paths=[tmp_path / "missing"])
         assert {entry.original for entry in vault.known("s")} >= {"Tom Baker", "Tom"}  # nothing was erased
+
+
+def test_a_damaged_file_hides_nobody_who_is_in_files_only(tmp_path):
+    (tmp_path / "a.gz").write_bytes(gzip.compress(b"nothing" * 9)[:-9])
+    with Vault.create(tmp_path / "v.vault", SECRET) as vault:
+        with pytest.raises(DataError, match=r"that can be read; .*a\.gz: its packed content cannot be read"):
+            erase_person(vault, "Zaphranda Quennell", paths=[tmp_path / "a.gz"])
+        (tmp_path / "b.txt").write_text("Zaphranda Quennell", encoding="utf-8")
+        erasure = erase_person(vault, "Zaphranda Quennell", paths=[tmp_path / "a.gz", tmp_path / "b.txt"])
+    assert (erasure.files.places, [file[-4:] for file, _ in erasure.files.leftovers]) == (1, ["a.gz"])

@@ -92,14 +92,29 @@ def erase_person(
     Raises:
         UsageError: a path does not exist, or a number stands without a scope.
         VaultError: there is no such person, several people have the name, or the vault holds traces.
+        DataError: nothing is found, and a file cannot be read.
     """
     listed = list(_list_files(paths))
     erased = vault.erase_person(person, scope=scope, actor=actor)
     forms = NameForms.of_names(erased.names, erased.others)
-    if not erased.rows and not any(count_places(file, forms.keep_full_names()) for file in listed):
-        raise VaultError("nothing of this person is in the vault or the files; `allonym people list` shows everybody")
+    if not erased.rows:
+        _check_is_named(listed, forms.keep_full_names())
     cache_key = derive_operator_key(vault.operator_key, "llm cache")
     return Erasure(erased, erase_from_files(listed, forms, erased.places, cache_key=cache_key))
+
+
+def _check_is_named(files: Iterable[Path], forms: NameForms) -> None:
+    """Raise an error if no file names the person; what cannot be read does not keep the others from being looked at."""
+    problem = ""
+    for file in files:
+        try:
+            if count_places(file, forms):
+                return
+        except (AllonymError, OSError) as error:
+            problem = problem or f"{file}: {error if isinstance(error, AllonymError) else type(error).__name__}"
+    if problem:
+        raise DataError(f"nothing of this person is in the vault or the files that can be read; {problem}")
+    raise VaultError("nothing of this person is in the vault or the files; `allonym people list` shows everybody")
 
 
 def erase_from_files(

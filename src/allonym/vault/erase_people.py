@@ -97,7 +97,7 @@ def erase_person(
         raise VaultError(f"{sealer.where} has no such scope")
     traces, edits, documents = Traces(), 0, 0
     places: dict[str, tuple[tuple[int, int], ...]] = {}
-    names: dict[str, None] = {}
+    names: dict[str, None] = {} if scopes else {str(person): None}  # files may name whom an empty vault does not know
     others: set[str] = set()
     for row in scopes:
         register = Register(connection, sealer, row.id, row.digest, now)
