@@ -26,10 +26,14 @@ from pathlib import Path
 
 import allonym
 from allonym.document import Document, Span
+from allonym.files import anonymize_path
+from allonym.files.erasing import erase_person
 from allonym.pipeline import replace_found
 from allonym.plan import Edit
 from allonym.policy import Policy
+from allonym.text.names import find_given_name_variants, list_name_spellings
 from allonym.vault import Vault, new_secret, read_secret
+from allonym.vault.people import join_people, list_people, part_name
 
 CASES = Path(__file__).parents[1] / "tests" / "cases" / "people_register.jsonl"
 _MARKED = re.compile(r"\{([^|{}]+)\|(\d+)\}")
@@ -104,8 +108,6 @@ def measure_people(mentions: Sequence[tuple[str, int, str, str]]) -> dict[str, o
 
 def is_form_of(text: str, words: set[str]) -> bool:
     """Tell whether a replacement is the fullest one, or a part, initial or short form of it."""
-    from allonym.text.names import find_given_name_variants
-
     short = {variant for word in words for variant in find_given_name_variants(word.lower())}
     rest = [w for w in re.findall(r"\w+", text) if w not in words and w.lower() not in short]
     return not [w for w in rest if not (len(w) == 1 and any(word.startswith(w) for word in words))]
@@ -113,9 +115,6 @@ def is_form_of(text: str, words: set[str]) -> bool:
 
 def correct_register(vault: Vault, interviews: Sequence[Interview]) -> int:
     """Join and part the people of the register as the marks say; return the number of corrections."""
-    from allonym.text.names import list_name_spellings
-    from allonym.vault.people import join_people, list_people, part_name
-
     people_by_words: defaultdict[tuple[str, ...], set[int]] = defaultdict(set)
     for interview in interviews:
         for (a, b), person in interview.people.items():
@@ -141,8 +140,6 @@ def correct_register(vault: Vault, interviews: Sequence[Interview]) -> int:
 
 def get_person(name: str, people_by_words: dict[tuple[str, ...], set[int]]) -> int:
     """Return the only person whom a name means; 0 if it means several."""
-    from allonym.text.names import list_name_spellings
-
     people = {person for words in list_name_spellings(name) for person in people_by_words.get(words, ())}
     return people.pop() if len(people) == 1 else 0
 
@@ -202,9 +199,6 @@ def count_words_in_bytes(paths: Sequence[Path]) -> int:
 
 def measure_erasure(folder: Path, policy: str = "pseudonyms") -> dict[str, object]:
     """Plant a person, anonymise, erase the person, and look for them."""
-    from allonym.files import anonymize_path
-    from allonym.files.erasing import erase_person
-
     source, target = folder / "source", folder / "target"
     planted = plant_person(source)
     vault = Vault.create(folder / "vault", read_secret(new_secret(), "new"))
@@ -244,18 +238,14 @@ def main() -> None:
             vault = Vault.create(Path(folder, "vault"), read_secret(new_secret(), "new"))
             mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
             report(f"{name}, first pass", mentions, arguments.show)
-            if hasattr(vault, "erase_person"):
-                corrections = correct_register(vault, interviews)
-                mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
-                report(f"{name}, after {corrections} corrections", mentions, arguments.show)
-                if arguments.show:
-                    from allonym.vault.people import list_people
-
-                    print(*(f"{p.number} {p.names} {p.replacement}" for p in list_people(vault, SCOPE)), sep="\n")
+            corrections = correct_register(vault, interviews)
+            mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
+            report(f"{name}, after {corrections} corrections", mentions, arguments.show)
+            if arguments.show:
+                print(*(f"{p.number} {p.names} {p.replacement}" for p in list_people(vault, SCOPE)), sep="\n")
             vault.close()
     with tempfile.TemporaryDirectory() as folder:
-        if hasattr(Vault, "erase_person"):
-            print(json.dumps({"benchmark": "erasure", **measure_erasure(Path(folder))}))
+        print(json.dumps({"benchmark": "erasure", **measure_erasure(Path(folder))}))
 
 
 def report(title: str, mentions: Sequence[tuple[str, int, str, str]], show: bool) -> None:
