@@ -108,5 +108,6 @@ def test_an_address_of_the_person_erases_no_other_address(tmp_path):
         project.add([tmp_path / "a.docx", tmp_path / "b.txt"])
         assert erase_person(project, NAME).remaining == ()
         text = project.read_source(2).decode()
+        assert "[ERASED]" in project.read_documents(2)[0].anonymised
         assert text == "[ERASED] wrote from [ERASED] to shop@example.com.\n"
         assert "Com." in project.read_documents(1)[0].document.text

@@ -55,3 +55,10 @@ def test_full_names_alone():
     full = FORMS.keep_full_names()
     assert list_found(full, "Margaret came. Zoë Müller-Hart left.") == ["Zoë Müller-Hart"]
     assert list_found(NameForms.of_names(["Peg"]).keep_full_names(), "Peg left.") == ["Peg"]
+
+
+def test_a_double_name_of_somebody_else_stays_whole():
+    forms = NameForms.of_names(["Tom Hale"], {"ada", "brook-hale"})
+    text = "Tom Hale met Ada Brook-Hale. Hale left."
+    assert list_found(forms, text) == ["Tom Hale", "Hale"]
+    assert list_found(forms, "Ada Brook-Hale came.") == []

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from allonym.errors import DataError, VaultError
-from allonym.files.erasing import count_places, cover_person_in_bytes
+from allonym.files.erasing import COVER, count_places, cover_person_in_bytes
 from allonym.project.project import Project
 from allonym.text.name_forms import NameForms
 
@@ -72,7 +72,10 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
         if uncovered:
             remaining.append(f"file {file.number}")
     terms = project.drop_terms(lambda term: bool(forms.find(term)))
-    project.update()
+    if places:
+        project.correct(COVER, never=True)  # it is no name to replace
+    else:
+        project.update()
     remaining += _list_naming_documents(project, forms)
     remaining += [path.name for path in sorted(project.folder.glob("releases/*.zip")) if count_places(path, forms)]
     return ErasedFromProject(erased.rows, places, files, documents, terms, tuple(dict.fromkeys(remaining)))

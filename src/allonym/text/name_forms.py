@@ -55,6 +55,7 @@ class NameForms:
         middle: set[str] = set()
         parts: set[str] = set()
         names = list(names)
+        others = {part for word in others for part in (word, *word.split("-"))}
         addresses = frozenset(name for name in names if "@" in name or "/" in name)
         for name in (name for name in names if name not in addresses):
             for words in list_name_spellings(name):
