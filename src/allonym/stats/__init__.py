@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -41,7 +42,7 @@ class BeforeAfter(NamedTuple):
 
 def none(reason: str, n: int = 0) -> Estimate:
     """Return an estimate without a value, and the reason: what cannot be measured is never shown as 0 or 1."""
-    return Estimate.exact(float("nan"), n, f"none: {reason}")
+    return Estimate.exact(math.nan, n, f"none: {reason}")  # one object, so that two without a value are equal
 
 
 def mean(values: Sequence[float]) -> Estimate:
