@@ -9,7 +9,8 @@ import zipfile
 import pytest
 
 import allonym
-from allonym.errors import DataError, UsageError
+from allonym.errors import DataError, UsageError, VaultError
+from allonym.files import erasing
 from allonym.files.erasing import COVER, cover_person_in_bytes, erase_from_files, erase_person
 from allonym.plan import Plan
 from allonym.text.name_forms import NameForms
@@ -122,6 +123,27 @@ def test_a_vault_and_files_together(tmp_path):
         with pytest.raises(UsageError, match="does not exist"):
             erase_person(vault, "Tom Baker", paths=[tmp_path / "missing"])
         assert {entry.original for entry in vault.known("s")} >= {"Tom Baker", "Tom"}  # nothing was erased
+
+
+def test_an_erasure_that_is_cut_off_can_be_repeated(tmp_path, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    source = tmp_path / "a.txt"
+    source.write_text("Zaphranda Quennell met Tom Baker.")
+    with Vault.create(tmp_path / "v", SECRET) as vault:
+        allonym.anonymize(source.read_text(), vault=vault, scope="s")
+        with monkeypatch.context() as patch:
+            patch.setattr(erasing, "erase_from_files", stop)
+            with pytest.raises(KeyboardInterrupt):
+                erase_person(vault, "Zaphranda Quennell", paths=[source])
+        assert "Zaphranda Quennell" in {entry.original for entry in vault.known("s")}
+        assert [entry.action for entry in vault.audit()].count("erase") == 0
+        assert erase_person(vault, "Zaphranda Quennell", paths=[source]).files.changed == 1
+        assert "Zaphranda Quennell" not in {entry.original for entry in vault.known("s")}
+        with pytest.raises(VaultError):
+            erase_person(vault, "Nobody Hereabouts", paths=[source])
+        assert [entry.action for entry in vault.audit()].count("erase") == 1
 
 
 def test_a_damaged_file_hides_nobody_who_is_in_files_only(tmp_path):

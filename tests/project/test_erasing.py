@@ -88,6 +88,24 @@ def test_a_person_in_twenty_files_leaves_no_trace_and_the_name_means_another_one
     assert len(before) == len(after) == 1 and before != after
 
 
+def test_an_erasure_that_is_cut_off_can_be_repeated(planted, monkeypatch):
+    rewrite, calls = planted.rewrite_source, []
+
+    def rewrite_three(*arguments):
+        calls.append(arguments)
+        if len(calls) > 3:
+            raise KeyboardInterrupt
+        return rewrite(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planted, "rewrite_source", rewrite_three)
+        with pytest.raises(KeyboardInterrupt):
+            erase_person(planted, NAME)
+    assert sum("Perpetua" in text for text in collect_texts(planted)) > 10
+    assert erase_person(planted, NAME).remaining == ()
+    assert not any("Perpetua" in text or "swanscombe" in text.lower() for text in collect_texts(planted))
+
+
 def test_erasing_nobody_is_told(project):
     with pytest.raises(VaultError):
         erase_person(project, "Nobody Hereabouts")

@@ -80,7 +80,9 @@ class Erasure:
 def erase_person(
     vault: Vault, person: str | int, *, scope: str | None = None, paths: Iterable[str | Path] = (), actor: str = ""
 ) -> Erasure:
-    """Erase a person from a vault, then from files, and look for what is left.
+    """Erase a person from files and from a vault, and look for what is left.
+
+    The vault forgets the person last, so that an erasure that is cut off can be repeated.
 
     Args:
         vault: an open vault.
@@ -95,12 +97,17 @@ def erase_person(
         DataError: nothing is found, and a file cannot be read.
     """
     listed = list(_list_files(paths))
-    erased = vault.erase_person(person, scope=scope, actor=actor)
-    forms = NameForms.of_names(erased.names, erased.others)
-    if not erased.rows:
-        _check_is_named(listed, forms.keep_full_names())
     cache_key = derive_operator_key(vault.operator_key, "llm cache")
-    return Erasure(erased, erase_from_files(listed, forms, erased.places, cache_key=cache_key))
+    files = ErasedFiles()
+
+    def cover_files(erased: ErasedPerson) -> None:
+        nonlocal files
+        forms = NameForms.of_names(erased.names, erased.others)
+        if not erased.rows:
+            _check_is_named(listed, forms.keep_full_names())
+        files = erase_from_files(listed, forms, erased.places, cache_key=cache_key)
+
+    return Erasure(vault.erase_person(person, scope=scope, actor=actor, cover_files=cover_files), files)
 
 
 def _check_is_named(files: Iterable[Path], forms: NameForms) -> None:

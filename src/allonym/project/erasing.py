@@ -13,6 +13,7 @@ from allonym.errors import DataError, VaultError
 from allonym.files.erasing import COVER, count_places, cover_person_in_bytes
 from allonym.project.project import Project
 from allonym.text.name_forms import NameForms
+from allonym.vault.records import ErasedPerson
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,8 @@ class ErasedFromProject:
 def erase_person(project: Project, person: str | int, *, actor: str = "") -> ErasedFromProject:
     """Erase a person from a project for good, and look for what is left.
 
+    The vault forgets the person after the sources do, so that an erasure that is cut off can be repeated.
+
     Somebody of the same name gets another replacement afterwards.
 
     Args:
@@ -49,28 +52,33 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
     Raises:
         VaultError: nobody has the number or name, several people have the name, or the vault holds traces.
     """
-    erased = project.vault.erase_person(person, scope=project.scope, actor=actor)
-    forms = NameForms.of_names(erased.names, erased.others)
-    if not erased.rows and not _is_named_in_full(project, forms):
-        raise VaultError("nobody in the project has this name; allonym project findings shows everybody")
     places = files = documents = 0
+    forms = NameForms.of_names(())
     remaining: list[str] = []
-    for file in project.files:
-        source = project.read_source(file.number)
-        try:
-            data, covered, uncovered = cover_person_in_bytes(f"source{file.suffix}", source, forms, erased.places)
-        except DataError:
-            data, covered, uncovered = source, 0, 1
-        name = f"file-{file.number:04}{file.suffix}" if forms.find(file.name) else file.name
-        if covered or name != file.name:
+
+    def cover_sources(erased: ErasedPerson) -> None:
+        nonlocal forms, places, files, documents
+        forms = NameForms.of_names(erased.names, erased.others)
+        if not erased.rows and not _is_named_in_full(project, forms):
+            raise VaultError("nobody in the project has this name; allonym project findings shows everybody")
+        for file in project.files:
+            source = project.read_source(file.number)
             try:
-                documents += project.rewrite_source(file.number, name, data)
+                data, covered, uncovered = cover_person_in_bytes(f"source{file.suffix}", source, forms, erased.places)
             except DataError:
-                uncovered += 1
-            else:
-                places, files = places + covered, files + 1
-        if uncovered:
-            remaining.append(f"file {file.number}")
+                data, covered, uncovered = source, 0, 1
+            name = f"file-{file.number:04}{file.suffix}" if forms.find(file.name) else file.name
+            if covered or name != file.name:
+                try:
+                    documents += project.rewrite_source(file.number, name, data)
+                except DataError:
+                    uncovered += 1
+                else:
+                    places, files = places + covered, files + 1
+            if uncovered:
+                remaining.append(f"file {file.number}")
+
+    rows = project.vault.erase_person(person, scope=project.scope, actor=actor, cover_files=cover_sources).rows
     terms = project.drop_terms(lambda term: bool(forms.find(term)))
     if places:
         project.correct(COVER, never=True)  # it is no name to replace
@@ -78,7 +86,7 @@ def erase_person(project: Project, person: str | int, *, actor: str = "") -> Era
         project.update()
     remaining += _list_naming_documents(project, forms)
     remaining += [path.name for path in sorted(project.folder.glob("releases/*.zip")) if count_places(path, forms)]
-    return ErasedFromProject(erased.rows, places, files, documents, terms, tuple(dict.fromkeys(remaining)))
+    return ErasedFromProject(rows, places, files, documents, terms, tuple(dict.fromkeys(remaining)))
 
 
 def _is_named_in_full(project: Project, forms: NameForms) -> bool:

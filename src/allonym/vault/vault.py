@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -406,7 +406,14 @@ class Vault(KeyedStore):
         erase.compact_database(self._store)
         return traces.verify_nothing_left(self._store)
 
-    def erase_person(self, person: str | int, *, scope: str | None = None, actor: str = "") -> ErasedPerson:
+    def erase_person(
+        self,
+        person: str | int,
+        *,
+        scope: str | None = None,
+        actor: str = "",
+        cover_files: Callable[[ErasedPerson], object] | None = None,
+    ) -> ErasedPerson:
         """Erase a person from the register, originals, choices and plans of all subjects, and check that it is done.
 
         The rest of each document can still be restored; the person's replacements stay in it. What the person was
@@ -416,6 +423,8 @@ class Vault(KeyedStore):
             person: a whole name, or the number in the register of the scope.
             scope: only this scope; None: all.
             actor: who does it, for the audit log.
+            cover_files: called with what is erased before the vault forgets it. Where it raises or never returns, the
+                vault is as before, so that the call can be repeated. It must not use the vault.
 
         Raises:
             UsageError: a number without a scope.
@@ -426,6 +435,8 @@ class Vault(KeyedStore):
             digest = sealer.digest("scope", scope) if scope is not None else None
             traces, erased = erase_people.erase_person(connection, sealer, digest, person, int(time.time()))
             log.append_entry(connection, sealer, "erase", digest or "", actor, +traces.counts)
+            if cover_files is not None:
+                cover_files(replace(erased, purged=Purged(**traces.counts, checked="")))
         self._read.clear()
         erase.compact_database(self._store)
         return replace(erased, purged=traces.verify_nothing_left(self._store))
