@@ -40,6 +40,12 @@ def test_a_text_file_without_target_goes_to_standard_output(run, tmp_path):
     assert path.read_text() == f"to {MAIL}\n"
 
 
+def test_an_empty_folder_is_told(run, tmp_path):
+    (tmp_path / "in").mkdir()
+    result = run("anonymize", str(tmp_path / "in"), str(tmp_path / "out"))
+    assert result.code == 0 and "holds no files" in result.err
+
+
 @pytest.mark.parametrize("name", ["calls", "letter.docx", "table.parquet"])
 def test_folders_and_binary_files_need_a_target(run, tmp_path, name):
     path = tmp_path / name

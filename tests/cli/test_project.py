@@ -109,6 +109,11 @@ def test_people_are_joined_and_parted(run, study):
     assert run("project", "part", study[0], "Jane Whitcombe", "Nobody", *study[1:]).code == 1
 
 
+def test_a_correction_says_where_its_text_stands_nowhere(run, study):
+    assert "in no file so far" in run("project", "correct", *study, "Nosuchword", "--never").err
+    assert "in no file so far" not in run("project", "correct", *study, "LATE", "--never").err
+
+
 def test_corrections_are_taken_back(run, study):
     assert run("project", "correct", *study, "ada@larkspur.example", "--never").code == 0
     assert "ada@larkspur.example" not in run("project", "findings", *study).out

@@ -205,6 +205,8 @@ def anonymize(
         raise terminal.report_interrupt(resumable="-" not in (source, to)) from None
     if not quiet and to != "-":
         click.echo(summary.to_text(), err=True, nl=False)
+    if not (quiet or summary.files or summary.refused) and Path(source).is_dir():
+        terminal.print_note(f"{source} holds no files, so nothing is written")
     if summary.offline and to == "-" and not quiet:
         terminal.print_note(
             f"{summary.offline:,} replacements came from the offline pseudonyms, not from the language model"

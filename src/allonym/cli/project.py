@@ -262,6 +262,8 @@ def correct(
             changed = opened.forget(text, document=document)
         else:
             changed = opened.correct(text, label=always, never=never, document=document)
+            if not opened.count_places(text):
+                terminal.print_note("the text stands in no file so far; what is added later will follow the correction")
     print_counts("anonymised again:", files=changed)
 
 

@@ -272,6 +272,8 @@ def _oppose_owners(relations: Relations, mentions: Sequence[Mention], index: int
             break
         if len(form[0]) == 1 and len(other_form[0]) > 1 and form[0][0] == other_form[0][0]:
             continue  # "Ivy is her niece" after "Ivy Hart": "her" is somebody before
+        if owner == "our" and form[0][:1] == other_form[0]:
+            continue  # "Ivy, our neighbour, Ivy Hart" is one
         if owner == "your" and other_form == form:
             continue  # "Is this your assistant, ma'am?" addresses her again
         if gender and (other_form[1] or find_given_name_gender(other_form[0][0])) not in ("", gender):

@@ -389,6 +389,11 @@ class Project(ProjectFolder):
         part_name(self.vault, self.scope, person, name, actor=actor)
         return self.update()
 
+    def count_places(self, surface: str) -> int:
+        """Count where a text stands in the documents, in capitals or small letters."""
+        texts = (item.document.text for file in self.files for item in self.read_documents(file.number))
+        return sum(text.casefold().count(surface.casefold()) for text in texts)
+
     def forget(self, surface: str, *, document: str | None = None) -> int:
         """Take a correction back, and anonymise again; return how many files were changed.
 
