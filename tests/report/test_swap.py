@@ -8,7 +8,7 @@ from tests.report.synthetic import COMPANIES, PRODUCTS, result
 from tests.report.test_html_page import EVIL, read
 
 from allonym.report import html, markdown, swap_page
-from allonym.report.page import Chart, Notice, Reader, Settings, Table, Text
+from allonym.report.page import Chart, Figures, Notice, Reader, Settings, Table, Text
 from allonym.report.swap.values import shorten_powers
 from allonym.report.values import format_number, read_estimate
 
@@ -104,6 +104,15 @@ def test_the_summary_is_the_chosen_release(small):
     assert "Protected: 34 values of company in 34 documents (1,819 chunks)." in text
     assert "exchanges Organization and Product" in text and "8 chunks change (0.4 %)" in text
     assert "| Intruder: entities | 0.93 → 0.20 |" in text
+
+
+def test_an_intruder_is_green_near_guessing_alone(small):
+    data = copy.deepcopy(small)
+    (attack, *_) = data["attacks"]
+    for share, tone in ((0.97, "warn"), (attack["chance"], "good")):
+        attack["after"] = {**attack["after"], "value": share, "low": share, "high": share}
+        figures = [f for block in blocks(swap_page(data), Figures) for f in block.figures]
+        assert next(f.tone for f in figures if f.label.startswith("Intruder")) == tone
 
 
 def test_marks_of_passages_cover_what_was_put_in(small):

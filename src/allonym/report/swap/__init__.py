@@ -71,7 +71,7 @@ def _describe_chosen(result: Search) -> Iterator[str]:
 
 def _make_attack_key_figure(attack: Values) -> Figure:
     before, after = attack.get_estimate("before"), attack.get_estimate("after")
-    tone: Tone = "good" if after.high < before.low else "warn"
+    tone: Tone = "good" if after.high < 2 * attack.get_estimate("chance").value else "warn"
     note = attack.fill_template("accuracy on changed chunks, before and after; blind guess {chance:share.0}")
     return Figure(f"Intruder: {attack.get('intruder')}", after.value, note, "number", 2, tone, before.value)
 
