@@ -8,9 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
+from allonym import anonymize, detect
 from allonym.detection import TAGGER
 from allonym.detection.turns import add_turns
 from allonym.detection.verdict import give_one_label, weigh_findings
+from allonym.detection.words import is_calling
 from allonym.document import Document, Span
 from allonym.labels import TAXONOMY
 
@@ -214,3 +216,20 @@ def test_findings_of_rules_are_not_weighed():
     text = "Legal wrote. The legal team did."
     span = Span(0, 5, "ORGANIZATION", 0.6, "rules:some")
     assert weigh_findings(Document("", text), [span]) == [span]
+
+
+@check_each_row(
+    "word, is_one",
+    [("baker", True), ("nurses", True), ("refugee", True), ("committee", False), ("departments", False)],
+)
+def test_what_may_say_what_somebody_does(word, is_one):
+    assert is_calling(word) is is_one
+
+
+def test_british_spellings_of_diseases_are_known():
+    text = "He has anaemia and dyspnoea, no wheeze, and sees Dr Brook about it."
+    assert [(text[s.start : s.end], s.label) for s in sorted(detect(text, "gdpr"))][:2] == [
+        ("anaemia", "MEDICAL_CONDITION"),
+        ("dyspnoea", "MEDICAL_CONDITION"),
+    ]
+    assert anonymize(text).text == "He has anaemia and dyspnoea, no wheeze, and sees Dr [PERSON_1] about it."

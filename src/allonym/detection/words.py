@@ -40,11 +40,18 @@ _CALLED = re.compile(
     r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
 )
 
+_NO_CALLINGS = frozenset("committee committees department departments degree degrees coffee guarantee jubilee".split())
+"""Words with the endings of callings that people write after names of trades: "flood committee"."""
+
 
 def is_calling(word: str) -> bool:
     """Whether a word in small letters, singular or plural, may say what somebody does: "baker", "nurses"."""
     callings = read_word_list("callings")
-    return bool(_CALLED.search(word)) or word in callings or word.removesuffix("s") in callings
+    return (
+        (bool(_CALLED.search(word)) and word not in _NO_CALLINGS)
+        or word in callings
+        or word.removesuffix("s") in callings
+    )
 
 
 @cache
