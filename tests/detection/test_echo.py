@@ -67,6 +67,7 @@ def test_longer_names_are_not_cut():
         ("Cllr Bea Stott spoke. BS to write.", ["Cllr Bea Stott"], ["BS"]),
         ("Paul Reed spoke. PR is costly. Seconded PR.", ["Paul Reed"], ["PR"]),
         ("Dagny spoke. DS to call.", ["Dagny"], []),
+        ("Pat O'Rourke spoke. PO'R and AO'B agreed.", ["Pat O'Rourke"], ["PO'R"]),
     ],
 )
 def test_initials_of_people_who_are_named(text, names, expected):

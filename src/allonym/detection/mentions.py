@@ -44,7 +44,7 @@ _STOP = read_word_list("no_names")
 _NAMES_TOO = read_word_list("given_names_too")
 _CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
-_INITIALS = re.compile(r"\b[A-Z]{2,3}\b")
+_INITIALS = re.compile(r"\b(?:[A-Z]O['’][A-Z]|[A-Z]{2,3})\b")
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
@@ -139,7 +139,7 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
     return [
         Span(*mention.span(), "PERSON", ECHO_SCORE, "echo:initials")
         for mention in _INITIALS.finditer(text)
-        if mention[0] in people
+        if mention[0].replace("'", "").replace("’", "") in people
         and not reach.touches(*mention.span())
         and (mention[0] not in _ACRONYMS or _MINUTED.search(text, max(0, mention.start() - 20), mention.start()))
     ]

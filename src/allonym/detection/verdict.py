@@ -54,8 +54,8 @@ _COUNTED = re.compile(
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 _TEST = re.compile(
-    r"(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria|questionnaire"
-    r"|inventory|manoeuvre|reflex|staging|classification|negative|positive)\b"
+    r"(?:['’]s)?(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria"
+    r"|questionnaire|inventory|manoeuvre|reflex|staging|classification|negative|positive)\b"
 )
 _VERB = re.compile(r" (?:tests|signs)\b")
 """What may be a verb too: "Priya tests the pump"."""
@@ -118,6 +118,7 @@ _LEGAL_FORMS = read_word_list("legal_forms")
 _KIN = frozenset("father mother parent parents sister brother son daughter husband wife".split())
 _COMMON = read_word_list("callings") | read_word_list("roles")
 _CHAT = read_word_list("chat_words")
+_EVERYDAY = read_word_list("everyday_words")
 _ACRONYMS = read_word_list("acronyms")
 _OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
@@ -142,6 +143,7 @@ _RECURRING = re.compile(
 )
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
+_SCHOOL_YEAR = re.compile(r"(?:Year|Grade|Class|Key Stage) \d{1,2}")
 _DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
 _AROUND = 30  # characters on both sides of a day or feast that may say that it recurs
 _SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -269,7 +271,9 @@ def _is_rank(text: str, span: Span) -> bool:
 
 
 def _recurs(text: str, span: Span) -> bool:
-    """Whether a date is a day or feast that comes again and again."""
+    """Whether a date is a day or feast that comes again and again, or a year of a school."""
+    if _SCHOOL_YEAR.fullmatch(text, span.start, span.end):
+        return True
     if not _DAY_OR_FEAST.search(text, span.start, span.end):
         return False
     near = _RECURRING.finditer(text, max(0, span.start - _AROUND), span.end + _AROUND)
@@ -556,5 +560,5 @@ def _is_common_calling(text: str, span: Span) -> bool:
     word = surface.lower().removesuffix("'s").removesuffix("’s")
     forms = {word, word.removesuffix("s")}
     is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
-    is_known = not (forms.isdisjoint(_COMMON) and forms.isdisjoint(read_ordinary_words()))
+    is_known = not all(forms.isdisjoint(words) for words in (_COMMON, _EVERYDAY, read_ordinary_words()))
     return is_known or (is_alone and surface.isupper())
