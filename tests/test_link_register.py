@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from allonym import anonymize
 from allonym.document import Document, Span
 from allonym.pipeline import replace_found
 from allonym.policy import Policy
@@ -96,3 +97,15 @@ def test_the_people_of_a_subject_are_purged_with_it(vault):
     replace_names(vault, "<Ada Brook> came.", subject="two")
     assert vault.purge(subject="one").people == 1
     assert [p.names for p in list_people(vault, "s")] == [("Ada Brook",)]
+
+
+def test_a_key_of_the_caller_draws_the_same_in_every_vault_until_somebody_is_erased(tmp_path):
+    text, key = "Margaret Whitcombe came to see Tom Baker.", b"k" * 32
+    drawn = []
+    for name in "ab":
+        with Vault.create(tmp_path / name, SECRET) as vault:
+            drawn.append(anonymize(text, "pseudonyms", key=key, vault=vault, scope="s").text)
+            vault.erase_person("Margaret Whitcombe")
+            after = anonymize(text, "pseudonyms", key=key, vault=vault, scope="s").text
+            assert after != drawn[0] and "Whitcombe" not in after
+    assert drawn[0] == drawn[1]

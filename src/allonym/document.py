@@ -25,6 +25,8 @@ DATES_OF = "\0dates of"
 """Key of ``Document.meta`` that names a collection whose documents have their dates moved alike, such as a mailbox."""
 
 
+FIRST_SALT = "0"
+"""How the salts of people in a vault begin until somebody is erased from it."""
 NAMESAKE = " #"
 """Stands in the key of an entity before a number, where the register of people has others of the same name."""
 

@@ -146,7 +146,7 @@ def replace_found(
     document = add_turns(document)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     if book is not None and book.register is not None and policy.consistent in ("auto", "scope"):
-        linked = follow_register(document, linked, book.register, policy.taxonomy)
+        linked = follow_register(document, linked, book.register, policy.taxonomy, key)
     plan = make_plan(document, linked.entities, policy, key=key, scope=scope, notes=linked.notes, book=book)
     text = apply_edits(document.text, plan.edits)
     if book is not None and keep_plan:

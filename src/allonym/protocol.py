@@ -116,6 +116,9 @@ class Book(Protocol):
 class PeopleBook(Protocol):
     """The register of people of a vault's scope, see :class:`allonym.vault.book.Book`."""
 
+    operator_key: bytes
+    """The vault's own key of keyed operators."""
+
     def find_people(self, forms: Iterable[str]) -> Mapping[str, tuple[RegisteredPerson, ...]]:
         """Return the people with each form of a name."""
 

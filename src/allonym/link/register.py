@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from allonym.document import NAMESAKE, Document, Entity
+from allonym.document import FIRST_SALT, NAMESAKE, Document, Entity
 from allonym.labels import Taxonomy
 from allonym.link import Linked
 from allonym.link.name_columns import find_row_names
@@ -77,7 +77,9 @@ class _Candidate:
                     yield (spelling, gender), format_whole_name(spelling)
 
 
-def follow_register(document: Document, linked: Linked, book: PeopleBook, taxonomy: Taxonomy) -> Linked:
+def follow_register(
+    document: Document, linked: Linked, book: PeopleBook, taxonomy: Taxonomy, key: bytes | str | None
+) -> Linked:
     """Return the entities with the keys of the people that they are; those of one person become one entity.
 
     Args:
@@ -85,6 +87,8 @@ def follow_register(document: Document, linked: Linked, book: PeopleBook, taxono
         linked: its entities.
         book: the register, open for writing: new people and names are entered.
         taxonomy: tells which labels are people's.
+        key: of the keyed operators. With another key than the vault's own, that key alone decides which pseudonyms are
+            drawn, so that other vaults draw the same, until somebody is erased.
     """
     candidates = _list_candidates(document, linked.entities, taxonomy)
     if not candidates:
@@ -100,8 +104,8 @@ def follow_register(document: Document, linked: Linked, book: PeopleBook, taxono
     for candidate in candidates:
         names = tuple(candidate.names.values())
         if candidate.person is None:
-            key = f"{candidate.entity.key}{NAMESAKE}1" if candidate.is_shared else candidate.entity.key
-            candidate.person = book.enter_person(key, names[:1] if candidate.is_apart else names)
+            person_key = f"{candidate.entity.key}{NAMESAKE}1" if candidate.is_shared else candidate.entity.key
+            candidate.person = book.enter_person(person_key, names[:1] if candidate.is_apart else names)
         else:
             person = people.get(candidate.person.key, candidate.person)
             candidate.person = book.use_person(person, _add_names(person, candidate))
@@ -111,7 +115,8 @@ def follow_register(document: Document, linked: Linked, book: PeopleBook, taxono
         assert candidate.person is not None
         by_key.setdefault(candidate.person.key, []).append(candidate.entity)
         del entities[id(candidate.entity)]
-    joined = [_join_entities(people[key], members) for key, members in by_key.items()]
+    is_salted = key == book.operator_key
+    joined = [_join_entities(people[name], members, is_salted=is_salted) for name, members in by_key.items()]
     ordered = sorted((*entities.values(), *joined), key=lambda entity: entity.spans[0].start)
     return replace(linked, entities=tuple(ordered))
 
@@ -268,7 +273,8 @@ def _add_names(person: RegisteredPerson, candidate: _Candidate) -> tuple[str, ..
     return sort_names((*person.names, *new))
 
 
-def _join_entities(person: RegisteredPerson, members: Sequence[Entity]) -> Entity:
+def _join_entities(person: RegisteredPerson, members: Sequence[Entity], *, is_salted: bool) -> Entity:
     spans = sorted(span for entity in members for span in entity.spans)
     largest = max(members, key=lambda entity: len(entity.spans))
-    return Entity(person.key, largest.label, tuple(spans), person.names, person.salt)
+    salt = person.salt if is_salted or not person.salt.startswith(FIRST_SALT) else ""
+    return Entity(person.key, largest.label, tuple(spans), person.names, salt)

@@ -88,6 +88,9 @@ class Book:
     unit = ""
     """A vault keeps pseudonyms in all of its scope."""
 
+    operator_key = b""
+    """The vault's own key of keyed operators."""
+
     def __init__(
         self, connection: sa.Connection, sealer: Sealer, scope: str, subject: str | None, expires: int | None, now: int
     ) -> None:

@@ -243,4 +243,4 @@ def _replace_salt_number(connection: sa.Connection, traces: Traces) -> None:
     """Replace what salts are made with, so that those of before cannot be made again."""
     is_number = store.meta.c.name == "people"
     traces.add_marks(connection.execute(sa.select(store.meta.c.value).where(is_number)).scalar_one())
-    connection.execute(store.meta.update().where(is_number).values(value=secrets.token_hex(16).encode()))
+    connection.execute(store.meta.update().where(is_number).values(value=("1" + secrets.token_hex(16)).encode()))

@@ -125,8 +125,8 @@ class Register:
 
     def make_salt(self, key: str) -> str:
         """Return the salt of a new person with this key."""
-        value = f"{read_salt_number(self._connection)}\0{key}"
-        return blake2b(value.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        number = read_salt_number(self._connection)
+        return number[:1] + blake2b(f"{number}\0{key}".encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     def write_person(self, person: RegisteredPerson, expires: int | None) -> None:
         """Write a person who is new, or whose names have changed."""
@@ -177,7 +177,7 @@ class Register:
 
 
 def read_salt_number(connection: sa.Connection) -> str:
-    """Return the number that salts are made with: random, until somebody is erased."""
+    """Return the number that salts are made with: random, and another one once somebody is erased."""
     return store.read_meta_values(connection, "people").get("people", b"").decode("ascii", "replace")
 
 

@@ -27,6 +27,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from allonym.document import FIRST_SALT
 from allonym.errors import AllonymError, MissingExtra, UsageError, VaultError, VaultLocked
 
 T = TypeVar("T")
@@ -207,7 +208,7 @@ def _drop_row_numbers(connection: sa.Connection) -> None:
 def _create_register(connection: sa.Connection) -> None:
     """Make schema 7: the register of people, and what their salts are made with until somebody is erased."""
     _seventh.create_all(connection)
-    connection.execute(meta.insert().values(name="people", value=secrets.token_hex(16).encode()))
+    connection.execute(meta.insert().values(name="people", value=(FIRST_SALT + secrets.token_hex(16)).encode()))
 
 
 STEPS: tuple[Callable[[sa.Connection], None], ...] = (

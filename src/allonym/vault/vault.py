@@ -194,6 +194,7 @@ class Vault(KeyedStore):
             now = int(time.time())
             until = self._compute_expiry(connection, now, expires)
             book = Book(connection, sealer, scope, subject, until, now)
+            book.operator_key = self.operator_key
             try:
                 yield book
                 book.flush()
