@@ -12,17 +12,16 @@ import inspect
 import re
 import sys
 import tomllib
-from collections.abc import Sequence
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
 
 import allonym
-from allonym import cli, errors, evaluate, export, intruder, project, registry, replace, report, scale, stats, swap
+from allonym import cli, errors, registry, replace, swap
 from allonym.detection.rules import read_builtin_rules
 from allonym.files import SUFFIXES, get_format, readers
 from allonym.intruder import intruders
@@ -34,14 +33,12 @@ from allonym.server import settings as server_settings
 from allonym.server.access import ROLES
 from allonym.server.app import ROUTES
 from allonym.settings import REQUIRED, Setting, list_settings
-from allonym.stats import bayes, partition, samples
 from allonym.swap import settings as swap_settings
 from allonym.swap.categories import CATEGORIES
 from allonym.swap.embedding import embedders
 from allonym.swap.sections import sections
 
 FOLDER = Path(__file__).resolve().parent / "reference"
-INTEGRATIONS = ("presidio", "spacy", "spacy_pipe", "datasets", "langchain")
 HEAD = "<!-- Written by docs/build_reference.py. Do not edit. -->\n\n"
 
 
@@ -305,63 +302,43 @@ def python() -> str:
     return "".join(out)
 
 
-def python_of_swapping() -> str:
-    about = (
-        "# Python of swapping\n\n`allonym.swap`, its modules, and the modules that read its results. They need the "
-        "extra `swap`. The names here may still change between minor versions.\n"
-    )
-    return python_of(about, (swap, intruder, report, stats, partition))
+PYTHON_PAGES = {
+    "swapping": (
+        "`allonym.swap`, its modules, and the modules that read its results. They need the extra `swap`.",
+        ("swap", "intruder", "report", "stats", "stats.partition"),
+    ),
+    "evaluation": (
+        "`allonym.evaluate` and the statistics that it uses. [Python of swapping](swapping-python.md) has intruders, "
+        "reports and estimates. They need the extra `evaluate`.",
+        ("evaluate", "stats.samples", "stats.bayes"),
+    ),
+    "training sets": (
+        "`allonym.export` writes training sets. [Python of evaluation](evaluation-python.md) has the checks of model "
+        "outputs.",
+        ("export",),
+    ),
+    "projects": (
+        "`allonym.project` leads a study from its files to a release, see [a study](../how-to/study.md).",
+        ("project", "project.erasing", "project.readings", "project.sheets"),
+    ),
+    "integrations": (
+        "`allonym.integrations` connects allonym to other libraries. Each integration needs the extra of its library.",
+        tuple(f"integrations.{name}" for name in ("presidio", "spacy", "spacy_pipe", "datasets", "langchain")),
+    ),
+    "scale": (
+        "Data frames need the extra `parquet`, Ray the extra `ray` and Spark the extra `spark`. See [data frames]"
+        "(../how-to/arrow-and-pandas.md) and [more than one machine](../how-to/scale.md).",
+        ("scale",),
+    ),
+}
+"""What a page of Python is about: its introduction, and the modules that it describes."""
 
 
-def python_of_evaluation() -> str:
-    about = (
-        "# Python of evaluation\n\n`allonym.evaluate` and the statistics that it uses. [Python of swapping]"
-        "(swapping-python.md) has intruders, reports and estimates. They need the extra `evaluate`. The names here "
-        "may still change between minor versions.\n"
-    )
-    return python_of(about, (evaluate, samples, bayes))
-
-
-def python_of_export() -> str:
-    about = (
-        "# Python of training sets\n\n`allonym.export` writes training sets. [Python of evaluation]"
-        "(evaluation-python.md) has the checks of model outputs. The names here may still change between minor "
-        "versions.\n"
-    )
-    return python_of(about, (export,))
-
-
-def python_of_projects() -> str:
-    about = (
-        "# Python of projects\n\n`allonym.project` leads a study from its files to a release, see [a study]"
-        "(../how-to/study.md). The names here may still change between minor versions.\n"
-    )
-    return python_of(
-        about, [project, *(import_module(f"allonym.project.{name}") for name in ("erasing", "readings", "sheets"))]
-    )
-
-
-def python_of_integrations() -> str:
-    about = (
-        "# Python of integrations\n\n`allonym.integrations` connects allonym to other libraries. Each integration "
-        "needs the extra of its library. The names here may still change between minor versions.\n"
-    )
-    return python_of(about, [import_module(f"allonym.integrations.{name}") for name in INTEGRATIONS])
-
-
-def python_of_scale() -> str:
-    about = (
-        "# Python of scale\n\nData frames need the extra `parquet`, Ray the extra `ray` and Spark the extra `spark`. "
-        "See [data frames](../how-to/arrow-and-pandas.md) and [more than one machine](../how-to/scale.md). The names "
-        "here may still change between minor versions.\n"
-    )
-    return python_of(about, (scale,))
-
-
-def python_of(head: str, modules: Sequence[ModuleType]) -> str:
-    """Describe the public names of some modules, one after the other."""
-    out = [head]
-    for module in modules:
+def python_of(subject: str) -> str:
+    """Describe the public names of the modules of a page, one after the other."""
+    introduction, names = PYTHON_PAGES[subject]
+    out = [f"# Python of {subject}\n\n{introduction} The names here may still change between minor versions.\n"]
+    for module in (import_module(f"allonym.{name}") for name in names):
         about = (inspect.getdoc(module) or "").partition("\n\n")[0]
         out.append(f"\n## `{module.__name__}`\n\n{markdown(about)}")
         public = getattr(module, "__all__", None) or [
@@ -577,12 +554,12 @@ PAGES = {
     "operators.md": operators,
     "python.md": python,
     "swapping.md": swapping,
-    "swapping-python.md": python_of_swapping,
-    "evaluation-python.md": python_of_evaluation,
-    "export-python.md": python_of_export,
-    "project-python.md": python_of_projects,
-    "scale-python.md": python_of_scale,
-    "integrations-python.md": python_of_integrations,
+    "swapping-python.md": partial(python_of, "swapping"),
+    "evaluation-python.md": partial(python_of, "evaluation"),
+    "export-python.md": partial(python_of, "training sets"),
+    "project-python.md": partial(python_of, "projects"),
+    "scale-python.md": partial(python_of, "scale"),
+    "integrations-python.md": partial(python_of, "integrations"),
     "errors.md": error_tree,
     "cli.md": command_line,
     "server.md": server,

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from allonym.cli.terminal import print_stdin_note
 from allonym.errors import UsageError
-from allonym.settings import SettingGroup, declare_setting
+from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
     from allonym.document import Document
@@ -81,6 +81,10 @@ SEED = declare_setting(0, "seed of all random choices", low=0, option="N")
 RESUME = declare_setting(False, "continue an interrupted run of the same command")
 OVERWRITE = declare_setting(False, "replace existing outputs")
 QUIET = declare_setting(False, "show no progress, notes or summary", option="--quiet, -q")
+FIRST_PERSON = declare_setting(REQUIRED, "person who stays", option="<PERSON>")
+SAME_PERSON = declare_setting(REQUIRED, "person who is the same", option="<SAME>")
+PERSON = declare_setting(REQUIRED, "person who has the name", option="<PERSON>")
+PERSON_NAME = declare_setting(REQUIRED, "name that is somebody else's", option="<NAME>")
 ACTOR = declare_setting(None, "name for the audit log", option="NAME")
 JSON = declare_setting(False, "print JSON instead of tables", option="--json")
 ORIGINALS = declare_setting(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import JSON, SecretChoice
+from allonym.cli.options import FIRST_PERSON, JSON, PERSON, PERSON_NAME, SAME_PERSON, SecretChoice
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.cli.vault import ACTOR, VAULT
@@ -71,8 +71,8 @@ def list_(where: str = VAULT, *, scope: str = SCOPE, secret: SecretChoice, json:
 @take_options
 def join(
     where: str = VAULT,
-    first: str = declare_setting(REQUIRED, "person who stays", option="<PERSON>"),
-    second: str = declare_setting(REQUIRED, "person who is the same", option="<SAME>"),
+    first: str = FIRST_PERSON,
+    second: str = SAME_PERSON,
     *,
     scope: str = SCOPE,
     secret: SecretChoice,
@@ -97,8 +97,8 @@ def join(
 @take_options
 def part(
     where: str = VAULT,
-    person: str = declare_setting(REQUIRED, "person who has the name", option="<PERSON>"),
-    name: str = declare_setting(REQUIRED, "name that is somebody else's", option="<NAME>"),
+    person: str = PERSON,
+    name: str = PERSON_NAME,
     *,
     scope: str = SCOPE,
     secret: SecretChoice,

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli import terminal
-from allonym.cli.options import JSON, OVERWRITE, QUIET, WORKERS, SecretChoice, declare_policy
+from allonym.cli.options import (
+    FIRST_PERSON,
+    JSON,
+    OVERWRITE,
+    PERSON,
+    PERSON_NAME,
+    QUIET,
+    SAME_PERSON,
+    WORKERS,
+    SecretChoice,
+    declare_policy,
+)
 from allonym.cli.signatures import take_options
 from allonym.cli.vault import ACTOR, NEW_SECRET_FILE, open_secret_of_new_vault
 from allonym.errors import UsageError
@@ -271,8 +282,8 @@ def correct(
 @take_options
 def join(
     folder: Path = FOLDER,
-    first: str = declare_setting(REQUIRED, "person who stays", option="<PERSON>"),
-    second: str = declare_setting(REQUIRED, "person who is the same", option="<SAME>"),
+    first: str = FIRST_PERSON,
+    second: str = SAME_PERSON,
     *,
     vault: ProjectVault,
     actor: str = ACTOR,
@@ -294,8 +305,8 @@ def join(
 @take_options
 def part(
     folder: Path = FOLDER,
-    person: str = declare_setting(REQUIRED, "person who has the name", option="<PERSON>"),
-    name: str = declare_setting(REQUIRED, "name that is somebody else's", option="<NAME>"),
+    person: str = PERSON,
+    name: str = PERSON_NAME,
     *,
     vault: ProjectVault,
     actor: str = ACTOR,

@@ -30,16 +30,7 @@ from allonym.vault import Vault
 
 
 class ProjectFolder:
-    """What lies in the folder of a project, and changes of it under a lock, so that several processes may use it.
-
-    Args:
-        folder: of the project.
-        vault: open, with its secret; it holds originals and people.
-
-    Attributes:
-        scope: of the project in the vault.
-        base_policy: without the terms of the project.
-    """
+    """What lies in the folder of a :class:`~allonym.project.project.Project`, and changes of it under a lock."""
 
     def __init__(self, folder: str | Path, vault: Vault) -> None:
         self.folder, self.vault = Path(folder), vault
