@@ -59,6 +59,13 @@ def test_loser_of_the_family_is_absorbed_and_a_stranger_is_clipped():
     assert [(s.start, s.end, s.label) for s in strangers] == [(0, 10, "PERSON"), (10, 20, "US_SSN")]
 
 
+def test_a_short_winner_takes_the_label_of_what_is_around_it_and_no_general_one():
+    [address] = resolve([Span(0, 39, "STREET_ADDRESS", 0.49), Span(31, 39, "UK_POSTCODE", 0.65)])
+    assert (address.start, address.end, address.label) == (0, 39, "STREET_ADDRESS")
+    [birth] = resolve([Span(0, 39, "DATE", 0.49), Span(31, 39, "DATE_OF_BIRTH", 0.95)])
+    assert birth.label == "DATE_OF_BIRTH"
+
+
 def test_a_score_of_eight_tenths_is_strong_and_one_of_a_half_is_middling():
     for lower, border in ((0.79, 0.8), (0.49, 0.5)):
         out = resolve([Span(0, 20, "URL", lower), Span(5, 9, "US_SSN", border)])

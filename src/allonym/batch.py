@@ -22,7 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from allonym.document import Document, Span
+from allonym.document import DATES_OF, Document, Span
 from allonym.errors import (
     AllonymError,
     DataError,
@@ -284,6 +284,12 @@ def _read_string_column(arrow: Any, batch: Any, name: str) -> list[str | None]:
     return cast("list[str | None]", column.to_pylist())
 
 
+_SUBJECT_FIELD = re.compile(
+    r"(?:(?:study )?(?:participant|patient|respondent|interviewee|proband|pupil|student)|client|case|teilnehmer)"
+    r"(?: (?:id|no|nr|number|code|key))?|subject (?:id|no|nr|number|code|key)|participantid|patientid|subjectid|pid"
+)
+
+
 def join_fields(
     id: str,
     parts: Iterable[tuple[str, str, str]],
@@ -294,6 +300,8 @@ def join_fields(
 
     A short text is preceded by its field's name, which tells a detector that nine digits are a tax number. Names of
     fields are no parts, so they never change.
+
+    Dates of records with one value of a field such as ``participant`` or ``patient ID`` move alike.
     """
     pieces: list[str] = []
     intervals: list[tuple[int, int]] = []
@@ -301,6 +309,8 @@ def join_fields(
     length = 0
     for name, text, separator in parts:
         names.append(name)
+        if text.strip() and DATES_OF not in meta and _SUBJECT_FIELD.fullmatch(split_field_name(name)):
+            meta = {**meta, DATES_OF: text.strip()}
         lead = format_lead_in(name, text)
         start = length + len(lead)
         length = start + len(text) + len(separator)

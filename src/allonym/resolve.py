@@ -80,6 +80,16 @@ def _group_overlapping_spans(spans: Iterable[Span]) -> Iterator[list[Span]]:
         yield chain
 
 
+def _describes_better(whole: Span, part: Span, taxonomy: Taxonomy) -> bool:
+    """Whether a loser around a winner names a person or a home, and the winner does not: a street and its postcode."""
+    is_around = whole.start <= part.start and part.end <= whole.end and 2 * len(part) < len(whole)
+    return is_around and _is_direct(whole, taxonomy) and not _is_direct(part, taxonomy)
+
+
+def _is_direct(span: Span, taxonomy: Taxonomy) -> bool:
+    return span.label in taxonomy and taxonomy.get(span.label).kind == "direct"
+
+
 def _resolve_overlap_group(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[list[Span], list[Decision]]:
     placed: list[Span] = []  # sorted by start, disjoint
     starts: list[int] = []
@@ -107,7 +117,9 @@ def _resolve_overlap_group(chain: Iterable[Span], taxonomy: Taxonomy) -> tuple[l
                 continue
             rival = kin[neighbour]
             index = bisect_right(starts, rival.start) - 1
-            kin[neighbour] = grown = replace(rival, start=min(start, rival.start), end=max(end, rival.end))
+            label = span.label if _describes_better(span, rival, taxonomy) else rival.label
+            grown = replace(rival, start=min(start, rival.start), end=max(end, rival.end), label=label)
+            kin[neighbour] = grown
             by_end[grown.end] = neighbour
             placed[index], starts[index] = grown, grown.start
         winner = min(kin or rivals, key=_rank_span)

@@ -154,6 +154,8 @@ def test_given_names_of_a_list_are_two_people():
         ("They wait. Soz about it", ("Soz", "PERSON", 0.9), False),
         ("Gribbletz twice, he said", ("Gribbletz", "PERSON", 0.2), False),
         ("He said Gribbletz twice", ("Gribbletz", "PERSON", 0.2), True),
+        ("Siobhan from HR rang", ("HR", "ORGANIZATION", 0.9), False),
+        ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
     ],
 )

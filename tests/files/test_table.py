@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from datetime import date, timedelta
 
 import pytest
 from hypothesis import example, given
@@ -185,6 +186,20 @@ def test_a_row_tells_whom_it_is_about(run, policy):
     out, report = run("a.csv", data, strict, key=b"k" * 16, fields=["text"])
     first, second, third = out.decode().splitlines()[1:]
     assert first == third and first.split(",")[1] != second.split(",")[1] and report.quarantined == 0
+
+
+def test_dates_of_one_participant_keep_their_distance(run):
+    data = b"participant,date\nP01,2024-03-12\nP02,2024-03-12\nP01,2024-04-02\n"
+    out = run("a.csv", data, Policy.load("pseudonyms"), key=b"k" * 16)[0].decode()
+    codes, dates = zip(*(line.split(",") for line in out.splitlines()[1:]), strict=True)
+    first, other, later = map(date.fromisoformat, dates)
+    assert codes[0] == codes[2] != codes[1] and "P01" not in out
+    assert later - first == timedelta(21) and other != first != date(2024, 3, 12)
+
+
+def test_codes_in_a_column_of_people_are_no_dates(run, policy):
+    data = b"participant,score\nP01,3\nP02,4\nP01,5\n"
+    assert run("a.csv", data, policy)[0] == b"participant,score\n[GENERIC_ID_1],3\n[GENERIC_ID_2],4\n[GENERIC_ID_1],5\n"
 
 
 def test_a_value_has_one_replacement_in_all_rows_and_another_value_another_one(run):

@@ -406,6 +406,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True
+    if span.label == "ORGANIZATION" and len(words) == 1 and words[0] in _DEPARTMENTS:
+        return True
     if span.label in (*_SOFT, "PERSON", "LOCATION", "CITY"):
         is_unit = words != [] and all(word in _UNITS or word in _SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):

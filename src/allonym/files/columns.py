@@ -250,6 +250,8 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     if not (policy.every or policy.labels):
         return PROSE, "the policy looks for nothing", None
     label = find_label_of_name(name)
+    if label == "PERSON" and all(map(_CODE_OF_PERSON.fullmatch, different)):
+        return _choose_label("GENERIC_ID", policy) or KEPT, "codes of people", frozenset(different)
     if label and _can_hold(label, values, policy):
         return _choose_label(label, policy), "its name", None
     dated = sum(map(is_date, values)) / len(values)
