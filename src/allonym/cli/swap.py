@@ -246,6 +246,7 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
     """Show the releases of the frontier and the chosen one as a table, and why it was chosen."""
     sizes = releases.settings.search.population
     head = ["", "categories", "swaps", "chunks", "share", "utility", "cosine", *(f"risk {n:g}" for n in sizes)]
+    head.append(f"left {releases.population:g}")
     front = {r.index for r in releases.frontier}
     last = {r.categories: r.index for r in releases.releases}
     rows = []
@@ -256,7 +257,8 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
         counts = (f"{r.swaps:,}", f"{r.changed.value:,.0f}", f"{r.share.value:.1%}")
         utility = (f"{r.utility.value:.4f}", f"{r.cosine.value:.3f}")
         risks = (f"{releases.risk(r, n).value:.4f}" for n in sizes)
-        rows.append([mark, " + ".join(r.categories), *counts, *utility, *risks])
+        left = f"{r.remaining[releases.population].value:,.1f}"
+        rows.append([mark, " + ".join(r.categories), *counts, *utility, *risks, left])
     print_table(head, rows, right=range(2, len(head)))
     click.echo()
     click.echo(why)
@@ -272,7 +274,8 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     releases, corpus, numbers = result.releases, result.made, result.made.numbers
     chunks, population = len(releases.corpus.chunks), releases.population
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
-    risk = numbers["risk"][population]
+    risk, left = numbers["risk"][population], numbers["remaining"][population].value
+    unique = releases.candidates[corpus.release.categories].risks[population].remaining(0).value
     fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
     above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
@@ -280,7 +283,11 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
-        ("risk", f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}"),
+        (
+            "risk",
+            f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}; "
+            f"{left:,.1f} of {unique:,.1f} expected population uniques left",
+        ),
     ]
     if panel := result.values["panel"]:
         worst, others = describe_worst(Values(panel), "changed chunks"), describe_all(Values(panel))

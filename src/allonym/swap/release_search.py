@@ -16,7 +16,7 @@ from pathlib import Path
 from allonym.errors import DataError, UsageError
 from allonym.files.state import State, digest_values
 from allonym.stats import Estimate, mean
-from allonym.stats.partition import fit_partition
+from allonym.stats.partition import Partition, fit_partition
 from allonym.swap.corpus import Advance, Corpus, digest_corpus, ignore_progress
 from allonym.swap.releases import Candidate, Releases
 from allonym.swap.results import Release, TableFit
@@ -155,6 +155,16 @@ def list_candidates_and_rejections(
     candidates: list[Candidate] = []
     dropped: dict[Categories, str] = {}
     occurring = {v.category for chunk in corpus.chunks for v in chunk.values}
+    asymptotic = settings.search.risk == "paper"
+
+    def assess_risks(fit: Partition) -> dict[float, Risk]:
+        return {n: assess_risk(fit, n, asymptotic=asymptotic) for n in settings.search.population}
+
+    common: tuple[tuple[int, ...], dict[float, Risk]] | None = None
+    if settings.search.uniques == "all" and (every := tuple(c for c in corpus.swapped if c in occurring)):
+        table = tabulate(corpus, every, empty_cells=settings.read.empty_cells, recode=recode)
+        if (fit := fit_partition(table.frequencies())).n > 1:
+            common = tuple(sorted(table.uniques())), assess_risks(fit)
     for i, categories in enumerate(subsets):
         advance("tables", i, len(subsets))
         if missing := [c for c in categories if c not in occurring]:
@@ -165,10 +175,9 @@ def list_candidates_and_rejections(
         if fit.n < 2:
             dropped[categories] = f"only {fit.n} chunk has an entity of them"
             continue
-        asymptotic = settings.search.risk == "paper"
-        risks = {n: assess_risk(fit, n, asymptotic=asymptotic) for n in settings.search.population}
-        uniques = tuple(sorted(table.uniques()))
-        candidates.append(Candidate(categories, uniques, _make_table_fit(corpus, table, risks), risks))
+        risks = assess_risks(fit)
+        basis = common or (tuple(sorted(table.uniques())), risks)
+        candidates.append(Candidate(categories, basis[0], _make_table_fit(corpus, table, risks), basis[1]))
     advance("tables", len(subsets), len(subsets))
     return candidates, dropped
 

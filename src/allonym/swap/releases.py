@@ -35,7 +35,13 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A set of categories to exchange: the uniques of its marginal table, sorted, its fit, and its risks."""
+    """A set of categories to exchange.
+
+    Attributes:
+        uniques: chunks that are unique, sorted: in its own marginal table, or in that of all swapped categories.
+        table: the fit of its own table.
+        risks: population size to the risk of the table that the uniques are from.
+    """
 
     categories: tuple[str, ...]
     uniques: tuple[int, ...]
@@ -115,28 +121,30 @@ class Releases:
     def best(self, **rule: float | None) -> Release:
         """Return the release that a rule chooses: see :class:`allonym.swap.frontier.Rule`.
 
-        Without a rule, ``settings.search.choose`` decides among those whose changed chunks keep a mean cosine of
-        ``settings.search.min_cosine``: the release that moves the most entities, or the one of lowest risk. R does not
-        compare tables well: the more categories are counted together, the more every chunk is unique, and a table of
-        singletons says little of the population.
+        Without a rule, ``settings.search.choose`` decides among those of the frontier, so that no release is better in
+        both risk and utility, whose utility is ``settings.search.min_utility`` and whose changed chunks keep a mean
+        cosine of ``settings.search.min_cosine``: the release that moves the most entities, or the one of lowest risk.
+        Where none of the frontier keeps as much, the one that comes nearest is chosen, in utility first.
 
         Raises:
             DataError: no release meets the constraints.
             UsageError: constraints that do not go together.
         """
-        points = self.points()
         if not plane.Rule(**rule).is_given:
-            return self._choose_default_release(points)
-        return self.releases[plane.best(points, **rule)]
+            return self._choose_default_release()
+        return self.releases[plane.best(self.points(), **rule)]
 
-    def _choose_default_release(self, points: Sequence[tuple[float, float]]) -> Release:
-        similar = [r for r in self.releases if r.cosine.value >= self.settings.search.min_cosine]
-        if not similar:  # then the one that keeps most
-            top = max(r.cosine.value for r in self.releases)
-            similar = [r for r in self.releases if r.cosine.value == top]
+    def _choose_default_release(self) -> Release:
+        points, least = self.points(), self.settings.search.min_utility
+        if not (kept := [r for r in self.frontier if self._keeps_enough(r)]):
+            return max(self.frontier, key=lambda r: (min(r.utility.value, least), r.cosine.value, -r.index))
         if self.settings.search.choose == "moved":
-            return max(similar, key=lambda r: (r.moves, -points[r.index][1], -r.index))
-        return min(similar, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
+            return max(kept, key=lambda r: (r.moves, -points[r.index][1], -r.index))
+        return min(kept, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
+
+    def _keeps_enough(self, release: Release) -> bool:
+        search = self.settings.search
+        return release.utility.value >= search.min_utility and release.cosine.value >= search.min_cosine
 
     def why(self, release: Release | int, **rule: float | None) -> str:
         """Return why :meth:`best` chose a release by this rule; without one, the text of :meth:`explain`."""
@@ -160,7 +168,8 @@ class Releases:
         utility, risk = points[chosen.index]
         out = [
             self._describe_effect(chosen),
-            f"At N = {self.population:g} its risk is {risk:.4f} and its utility {utility:.4f}.",
+            f"At N = {self.population:g} its risk is {risk:.4f}, {self._describe_uniques_left(chosen)}, and its utility "
+            f"{utility:.4f}.",
         ]
         if chosen in front:
             out.append(
@@ -173,15 +182,15 @@ class Releases:
                 out += [f"{word} {self._describe_risk_and_utility(r, points)}." for r in other]
         elif better := [r for r in front if points[r.index][0] >= utility and points[r.index][1] <= risk]:
             out.append(f"It is not on the frontier, for there is {self._describe_risk_and_utility(better[0], points)}.")
-        if chosen == self._choose_default_release(points):
+        if chosen == self._choose_default_release():
             out.append(self._describe_default_rule(chosen))
         return " ".join(out)
 
     def _get_risk_sd(self, release: Release) -> float:
         """Return the standard deviation over the draws alone: R is linear in m."""
-        table = self.candidates[release.categories].risks[self.population]
-        p = table.bounded if self.is_bounded else table.p
-        return _get_half_width(release.uniques) * p.value / table.fit.singles if table.fit.singles else 0.0
+        risk = self.candidates[release.categories].risks[self.population]
+        p = risk.bounded if self.is_bounded else risk.p
+        return _get_half_width(release.uniques) * p.value / risk.fit.singles if risk.fit.singles else 0.0
 
     def _describe_effect(self, release: Release) -> str:
         total, nats = len(self.candidates[release.categories].uniques), release.distance_per_chunk.value
@@ -192,19 +201,25 @@ class Releases:
             f"{release.cosine.value:.3f} and {'loses' if nats <= 0 else 'gains'} {abs(nats):.2f} nats."
         )
 
+    def _describe_uniques_left(self, release: Release) -> str:
+        return f"with {release.remaining[self.population].value:,.1f} expected population uniques left"
+
     def _describe_risk_and_utility(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
         utility, risk = points[release.index]
         name = " + ".join(release.categories)
         return f"{name} in {release.swaps:,} swaps, with risk {risk:.4f} and utility {utility:.4f}"
 
     def _describe_default_rule(self, chosen: Release) -> str:
-        least = self.settings.search.min_cosine
-        if chosen.cosine.value < least:
-            return f"It is chosen because no release keeps a mean cosine of {least:g}, and it keeps the most."
-        among = "of all" if least <= -1 else f"of those whose changed chunks keep a mean cosine of {least:g}"
-        moved = self.settings.search.choose == "moved"
+        search = self.settings.search
+        limits = [f"a utility of {search.min_utility:g}"] if search.min_utility > 0 else []
+        limits += [f"a mean cosine of {search.min_cosine:g}"] if search.min_cosine > -1 else []
+        bounds = " and ".join(limits)
+        if not self._keeps_enough(chosen):
+            return f"It is chosen because none of the frontier keeps {bounds}, and it comes nearest."
+        moved = search.choose == "moved"
         best = f"moves the most entities, {chosen.moves:,.0f}," if moved else "has the lowest risk"
-        return f"It is chosen because it {best} {among}; no other constraint was given."
+        among = f"the frontier that keep {bounds}" if limits else "the frontier"
+        return f"It is chosen because it {best} of those on {among}; no other constraint was given."
 
     def release(self, which: Release | int) -> Release:
         """Return a release by its number, or itself.

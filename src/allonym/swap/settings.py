@@ -165,9 +165,18 @@ class Search(SettingGroup):
     risk: str = declare_setting(
         "bounded", "p of (2.15), or the bounded p*, which stays within (0, 1]", one_of=("paper", "bounded")
     )
-    choose: str = declare_setting(
-        "moved", "if the user gives no constraint: most entities moved, or lowest risk", one_of=("moved", "risk")
+    uniques: str = declare_setting(
+        "all",
+        "chunks count as unique by all swapped categories, so that R compares releases of other categories, or, as in "
+        "the paper, by the exchanged ones",
+        one_of=("all", "exchanged"),
     )
+    choose: str = declare_setting(
+        "moved",
+        "if the user gives no constraint: most entities moved, or lowest risk, of the releases on the frontier",
+        one_of=("moved", "risk"),
+    )
+    min_utility: float = declare_setting(0.9, "if the user gives no constraint: least utility", low=0, high=1)
     min_cosine: float = declare_setting(
         -1.0, "if the user gives no constraint: least mean cosine of changed chunks", low=-1, high=1
     )

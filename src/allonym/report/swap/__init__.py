@@ -53,7 +53,7 @@ def _describe_corpus(result: Search) -> Iterator[str]:
 
 
 def _describe_chosen(result: Search) -> Iterator[str]:
-    release, risk = result.chosen_release, result.chosen_risk
+    release, risk = result.shown_release, result.chosen_risk
     if not release:
         return
     categories = read_categories(release)
@@ -65,7 +65,8 @@ def _describe_chosen(result: Search) -> Iterator[str]:
         if 1 - risk.value < 5e-4:
             fall = f"of 1 falls by {format_number(1 - risk.value)} only, as few uniques of the corpus are unique there"
         above = " (above 1: they fit their topics no worse)" if release.get_estimate("utility").value > 1 else ""
-        yield f"In a population of {format_power(result.shown_size or 0)} texts the risk {fall}; the texts keep a"
+        left = f", with {result.uniques_left}" if result.uniques_left else ""
+        yield f"In a population of {format_power(result.shown_size or 0)} texts the risk {fall}{left}; the texts keep a"
         yield f"utility of {format_number(release.get_estimate('utility').value, 'number', 4)}{above}."
 
 
@@ -77,7 +78,7 @@ def _make_attack_key_figure(attack: Values) -> Figure:
 
 
 def _make_key_figures(result: Search) -> Iterator[Figure]:
-    release, risk, chunks = result.chosen_release, result.chosen_risk, result.get_value("corpus.chunks")
+    release, risk, chunks = result.shown_release, result.chosen_risk, result.get_value("corpus.chunks")
     if release:
         notes = [f"{format_cell(release.get_estimate('changed'), 'count').line} of {chunks:,}"] if chunks else []
         if released := result.get_part("released"):
@@ -88,7 +89,7 @@ def _make_key_figures(result: Search) -> Iterator[Figure]:
         yield Figure("Words changed", words, "of all words of the corpus", "share", 1)
     if risk is not None:
         note = f"1 before the exchange; N\u00a0=\u00a0{format_power(result.shown_size or 0)}"
-        yield Figure("Risk R", risk, note, "number", 4)
+        yield Figure("Risk R", risk, "; ".join(filter(None, (note, result.uniques_left))), "number", 4)
     if release.has_estimate("utility"):
         note = release.fill_template("D per changed chunk {distance_per_chunk:number.2} nats")
         yield Figure("Utility U", release.get_estimate("utility"), note, "number", 4)

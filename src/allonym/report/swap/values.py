@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from allonym.report.page import Key
-from allonym.report.values import NAN, Values, format_power, read_estimate
+from allonym.report.values import NAN, Values, format_number, format_power, read_estimate
 from allonym.stats import Estimate
 
 Categories = tuple[str, ...]
@@ -55,9 +55,26 @@ class Search(Values):
         return next((release for release in self.list_rows("releases") if self.is_chosen(release)), Values())
 
     @property
+    def shown_release(self) -> Values:
+        """The chosen release with the values of the draw that was written, if one was: else means over draws."""
+        chosen, written = self.chosen_release, self.get_part("released")
+        if not chosen or not written:
+            return chosen
+        changed, chunks = written.get("changed") or 0, self.get_value("corpus.chunks")
+        values = {name: written[name] for name in ("changed", "uniques", "utility", "distance", "cosine", "remaining")}
+        values |= {self.risk_key: written["risk"], "distance_per_chunk": written["distance"] / max(1, changed)}
+        return Values({**chosen, **values, "share": changed / chunks if chunks else None})
+
+    @property
     def chosen_risk(self) -> Estimate | None:
         """The risk of the chosen release at the population size of the choice."""
-        return self.read_judged_risks(self.chosen_release).get(self.shown_size or NAN)
+        return self.read_judged_risks(self.shown_release).get(self.shown_size or NAN)
+
+    @property
+    def uniques_left(self) -> str:
+        """The expected population uniques that the chosen release leaves, at that size, as a text; empty without."""
+        left = map_by_population(self.shown_release.get("remaining")).get(self.shown_size or NAN)
+        return "" if left is None else f"{format_number(left.value, 'number', 1)} expected population uniques left"
 
     def is_chosen(self, release: Values) -> bool:
         """Whether a release is the chosen one."""
