@@ -136,11 +136,11 @@ class Releases:
 
     def _choose_default_release(self) -> Release:
         points, least = self.points(), self.settings.search.min_utility
-        if not (kept := [r for r in self.frontier if self._keeps_enough(r)]):
+        if not (similar := [r for r in self.frontier if self._keeps_enough(r)]):
             return max(self.frontier, key=lambda r: (min(r.utility.value, least), r.cosine.value, -r.index))
         if self.settings.search.choose == "moved":
-            return max(kept, key=lambda r: (r.moves, -points[r.index][1], -r.index))
-        return min(kept, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
+            return max(similar, key=lambda r: (r.moves, -points[r.index][1], -r.index))
+        return min(similar, key=lambda r: (points[r.index][1], -points[r.index][0], r.index))
 
     def _keeps_enough(self, release: Release) -> bool:
         search = self.settings.search
@@ -168,8 +168,8 @@ class Releases:
         utility, risk = points[chosen.index]
         out = [
             self._describe_effect(chosen),
-            f"At N = {self.population:g} its risk is {risk:.4f}, {self._describe_uniques_left(chosen)}, and its utility "
-            f"{utility:.4f}.",
+            f"At N = {self.population:g} its risk is {risk:.4f}, with {chosen.remaining[self.population].value:,.1f} "
+            f"expected population uniques left, and its utility {utility:.4f}.",
         ]
         if chosen in front:
             out.append(
@@ -200,9 +200,6 @@ class Releases:
             f"{release.uniques.value:,.0f} of {total:,} sample uniques; a changed chunk keeps a cosine of "
             f"{release.cosine.value:.3f} and {'loses' if nats <= 0 else 'gains'} {abs(nats):.2f} nats."
         )
-
-    def _describe_uniques_left(self, release: Release) -> str:
-        return f"with {release.remaining[self.population].value:,.1f} expected population uniques left"
 
     def _describe_risk_and_utility(self, release: Release, points: Sequence[tuple[float, float]]) -> str:
         utility, risk = points[release.index]
