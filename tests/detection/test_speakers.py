@@ -113,6 +113,8 @@ def test_names_that_are_words_need_their_place() -> None:
         ("may I speak to Jim Halpert's boss", ["Jim Halpert"]),
         ("ask for J. Edgar Hoover please", ["J. Edgar Hoover"]),
         ("Best regards,\nJane Doe\n", ["Jane Doe"]),
+        ("Call me.\n\nBest,\nRos\nTillbrook LLP", ["Ros"]),
+        ("That is the best\nRos has", []),
         ("je m'appelle Łukasz; my name is Łukasz Żak.", ["Łukasz Żak"]),
     ],
 )

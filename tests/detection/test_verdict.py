@@ -60,11 +60,22 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("Graham at Pike & Rowe (9)", ("Pike & Rowe (", "STREET_ADDRESS", 0.5), "Pike & Rowe"),
         ("3. Pumps. Cllr Tolliver spoke", ("3. Pumps. Cllr Tolliver", "PERSON", 0.9), "Pumps. Cllr Tolliver"),
         ("Total incl. Vane", (". Vane", "ORGANIZATION", 0.9), "Vane"),
+        ("Contractor: Keir Lomax Ltd. Start now", ("Keir Lomax Ltd. Start", "ORGANIZATION", 0.9), "Keir Lomax Ltd"),
+        ("Tom – NI number is missing", ("Tom – NI", "PERSON", 0.7), "Tom"),
+        ("surgery at Elmhill wi him", ("Elmhill wi", "FACILITY", 0.9), "Elmhill"),
         ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
     ],
 )
 def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
     assert [surface for surface, _ in weigh(text, mark)] == [wanted]
+
+
+def test_a_rank_a_listed_firm_and_an_employer_have_their_label():
+    assert weigh("Police (PC Nolan) came", ("PC Nolan", "ORGANIZATION", 0.9)) == [("Nolan", "PERSON")]
+    assert weigh("We bought it at PC World", ("PC World", "ORGANIZATION", 0.9)) == [("PC World", "ORGANIZATION")]
+    assert weigh("then Accenture had him", ("Accenture", "PERSON", 0.9)) == [("Accenture", "ORGANIZATION")]
+    assert weigh("then Chase had him", ("Chase", "PERSON", 0.9)) == [("Chase", "PERSON")]
+    assert weigh("her worker from Mind left", ("Mind", "STREET_ADDRESS", 0.4)) == [("Mind", "ORGANIZATION")]
 
 
 def test_a_legal_form_makes_a_firm_of_a_name():
@@ -154,6 +165,7 @@ def test_given_names_of_a_list_are_two_people():
         ("They wait. Soz about it", ("Soz", "PERSON", 0.9), False),
         ("Gribbletz twice, he said", ("Gribbletz", "PERSON", 0.2), False),
         ("He said Gribbletz twice", ("Gribbletz", "PERSON", 0.2), True),
+        ("My faither was a fisher", ("faither", "OCCUPATION", 0.9), False),
         ("Siobhan from HR rang", ("HR", "ORGANIZATION", 0.9), False),
         ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),

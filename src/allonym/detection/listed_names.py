@@ -77,6 +77,15 @@ def is_typical_name(word: str) -> bool:
     return any(fact.weight >= _TYPICAL_WEIGHT for fact in KnowledgeBase.open().name_facts(word))
 
 
+@lru_cache(maxsize=16384)
+def is_listed_firm(text: str) -> bool:
+    """Whether a capitalised name is that of a well-known firm, and of no town and no person, as "Chase" is."""
+    if not text[:1].isupper() or _get_weight(text.split(" ")[0], least=1) or has_listed_name((text,)):
+        return False
+    items = KnowledgeBase.open().find(text)
+    return {item.kind for item in items} <= {"company", "bank"} and items != ()
+
+
 def is_given_name(text: str) -> bool:
     """Whether a capitalised word is a given name of many people, and no ordinary word as "May" is."""
     is_word = text.lower() in read_word_list("no_names") | read_word_list("given_names_too")

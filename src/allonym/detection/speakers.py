@@ -93,7 +93,10 @@ _UNCAPPED = compile_pattern(
     rf"|(?i:\bthis is )((?:{_UPPER}[a-z]+ )?[a-z]{{3,}}) (?:calling|speaking)\b"
 )
 _OPENS = re.compile(r"(?:^|[.!?:\n>\"]\s*|,\s|\b(?:okay|ok|yes|yeah|well|great|oh|so),?\s)\Z", re.IGNORECASE)
-_FAREWELL = "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|best wishes|thanks|love))"
+_FAREWELL = (
+    "(?i:\\b(?:regards|sincerely|yours truly|yours faithfully|cheers|wishes|thanks|love|take care|speak soon"
+    "|see you soon|hugs)|(?m:^)[ \\t>]*(?:all (?:the|my) )?(?:best|yours|warmly|ta|x{1,3}))"
+)
 _SIGNED = compile_pattern(rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_NAME}[ \t\r]*(?:\n|$|,)")
 
 

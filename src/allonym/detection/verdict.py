@@ -17,19 +17,27 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from allonym.detection import TAGGER
-from allonym.detection.lexicon import PARTICLES
-from allonym.detection.listed_names import has_listed_name, is_given_name, is_typical_name
+from allonym.detection.borders import (
+    COUNTED,
+    DEGREE,
+    OFFICER,
+    SMALL,
+    SOFT,
+    adjust_borders,
+    join_legal_forms,
+    split_listed_people,
+)
+from allonym.detection.listed_names import has_listed_name, is_listed_firm, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, find_words
 
-_SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
 _FAINT, _LIKELY, _SURE, _CERTAIN = 0.1, 0.3, 0.65, 0.9
@@ -39,20 +47,10 @@ their capitals say nothing; of 110 others, 4 % below 0.1.
 """
 _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
+_EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
 _PART = 0.5  # weight of a name of several words for the label of each of them
-_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
-_NUMBERED = re.compile(r"\d{1,2}[.)] +")
-_ANSWER = re.compile(r"[QA]\. ")
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
-_COUNTED = re.compile(
-    r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
-    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
-    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
-    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
-    r"|question|appendix|annex|build)"
-    r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
-)
 _TEST = re.compile(
     r"(?:['’]s)?(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria"
     r"|questionnaire|inventory|manoeuvre|reflex|staging|classification|negative|positive)\b"
@@ -64,16 +62,7 @@ _GRADE = re.compile(r" ?\([A-E]\*?[,)]")
 _TITLED = re.compile(r"(?i)\b(?:Mrs?|Ms|Mx|Dr|Miss|Prof(?:essor)?|Sir|Dame|Rev)\.? \Z")
 _TITLE_LENGTH = 12  # characters of a title at most, with what stands before it
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
-_JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
-_SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
-_HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
-"""A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
-_DEGREE = re.compile(
-    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
-)
 _SPECIALITIES = read_word_list("specialities")
-_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |[Ll]evel \d\b|(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
-"""What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
     r"|\b(?:as|former|ex|retired|turned|unemployed|trained|qualified)[ -](?:an? )?|,\s*an? |\b(?:and|or) an? "
@@ -114,20 +103,13 @@ _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
-_LEGAL_FORMS = read_word_list("legal_forms")
-_KIN = frozenset("father mother parent parents sister brother son daughter husband wife".split())
+_KIN = frozenset(
+    "father mother parent parents sister brother son daughter husband wife faither mither brither bairn wean".split()
+)
 _COMMON = read_word_list("callings") | read_word_list("roles")
 _CHAT = read_word_list("chat_words")
 _EVERYDAY = read_word_list("everyday_words")
 _ACRONYMS = read_word_list("acronyms")
-_OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
-_UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
-"""Labels of which small words may be the beginning."""
-_PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
-_COMPASS = frozenset(
-    "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
-)
-_LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _SUBJECTS = re.compile(
     r"(?im)^[ \t*•-]*(?:GCSEs?|A[ -]?levels?|O[ -]?levels?|Highers|Leaving Cert\w*|subjects|grades)\b[^\n]*\Z"
 )
@@ -142,11 +124,9 @@ _RECURRING = re.compile(
     r"|bonus|meal|closure|concert|shopping|period|leave|jumper|raffle|term|eggs?|sales?)\b))\b"
 )
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
-_PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 _SCHOOL_YEAR = re.compile(r"(?:Year|Grade|Class|Key Stage) \d{1,2}")
 _DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
 _AROUND = 30  # characters on both sides of a day or feast that may say that it recurs
-_SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 
 
 def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
@@ -164,7 +144,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if (text[span.start : span.end] not in labels_of_nobody or span.source.startswith("lexicon:"))
         and not _is_plain_place(text, span)
     ]
-    findings = _join_legal_forms(text, findings)
+    findings = join_legal_forms(text, findings)
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
@@ -175,18 +155,40 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= _SURE}
     weighed: list[Span] = []
     selected: list[Span] = []
-    for span in _split_listed_people(text, findings):
+    for span in split_listed_people(text, findings):
         if _is_rank(text, span):
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
-        if not _rests_on_chance(span) or (is_beside and not _DEGREE.match(text, span.start, span.end)):
+        if not _rests_on_chance(span) or (is_beside and not DEGREE.match(text, span.start, span.end)):
             selected.append(span)
             continue
-        start, end = _adjust_borders(text, span, is_interview)
+        span = _correct_label(text, span)
+        start, end = adjust_borders(text, span, is_interview)
         if start < end and (text[start:end] in names or not _identifies_nobody(text, start, end, span)):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
     is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
     return selected + _drop_ordinary_words(text, weighed, selected, is_careful)
+
+
+def _correct_label(text: str, span: Span) -> Span:
+    """An officer whose rank was taken for a firm is a person; a listed firm is neither a person nor a town.
+
+    One word behind "from" or "for" is no address, either: "her support worker from Mind".
+    """
+    surface = text[span.start : span.end]
+    if span.label == "ORGANIZATION" and (officer := OFFICER.match(surface)):
+        name = surface[officer.end() :]
+        if name.isalpha() and name.lower() not in read_dictionary():
+            return replace(span, label="PERSON")
+    if span.label in ("PERSON", "CITY", "PRODUCT") and not _is_titled(text, span) and is_listed_firm(surface):
+        return replace(span, label="ORGANIZATION")
+    if (
+        span.label == "STREET_ADDRESS"
+        and surface.isalpha()
+        and _EMPLOYED.search(text, max(0, span.start - 8), span.start)
+    ):
+        return replace(span, label="ORGANIZATION")
+    return span
 
 
 def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> list[Span]:
@@ -229,44 +231,9 @@ def _is_plain_place(text: str, span: Span) -> bool:
     return is_unlikely and surface.islower() and not any(map(str.isdigit, surface)) and uses_capitals(text)
 
 
-def _join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
-    """Return the findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor LLP"."""
-    forms = {span for span in findings if text[span.start : span.end].rstrip(".").lower() in _LEGAL_FORMS}
-    if not forms:
-        return list(findings)
-    out: list[Span] = []
-    for span in sorted(findings):
-        if (
-            out
-            and span in forms
-            and out[-1].label in ("PERSON", "ORGANIZATION")
-            and text[out[-1].end : span.start] == " "
-        ):
-            out[-1] = replace(out[-1], end=span.end, label="ORGANIZATION")
-        else:
-            out.append(span)
-    return out
-
-
-def _split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
-    """Yield the findings, with two given names of a list as two people: "Farah, Benedikt, Siobhan"."""
-    for span in findings:
-        pair = _PAIR.fullmatch(text, span.start, span.end) if span.label == "PERSON" else None
-        if (
-            pair
-            and (text.endswith(", ", 0, span.start) or text.startswith(", ", span.end))
-            and is_given_name(pair[1])
-            and is_given_name(pair[2])
-        ):
-            yield replace(span, end=pair.end(1))
-            yield replace(span, start=pair.start(2))
-        else:
-            yield span
-
-
 def _is_rank(text: str, span: Span) -> bool:
     """Whether a finding is a rank before an officer's number or name: "PC" in "PC 2217 Lacey"."""
-    officer = _OFFICER.match(text, span.start) if _rests_on_chance(span) else None
+    officer = OFFICER.match(text, span.start) if _rests_on_chance(span) else None
     return officer is not None and span.end <= officer.end()
 
 
@@ -287,88 +254,6 @@ def _is_titled(text: str, span: Span) -> bool:
 
 def _rests_on_chance(span: Span) -> bool:
     return span.source.startswith((TAGGER, "echo:"))
-
-
-def _adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]:
-    start, end = span.start, span.end
-    if span.label in NAME_LABELS and _SHOP.match(text, end):
-        end += 2
-    if span.label != "DATE":
-        while start < end and text[start] in ".,;:) ":
-            start += 1
-        while start < end and text[end - 1] in ",;:( ":
-            end -= 1
-        start = _skip_field(text, start, end)
-        if text[start - 1 : start] in ("", "\n") and (numbered := _NUMBERED.match(text, start, end)):
-            start = numbered.end()
-    for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
-        if match := lead.match(text, start, end):
-            start = match.end()
-    if span.label == "STREET_ADDRESS" and text.startswith("number ", start, end):
-        start += 7
-    if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
-        end = joined.start()
-    if span.label in ("PERSON", "STREET_ADDRESS") and (officer := _OFFICER.match(text, start, end)):
-        start = officer.end()
-    if span.label not in ("DATE", "STREET_ADDRESS"):
-        start, end = _trim_ordinary_words(text, start, end, span.label)
-    if span.label == "DATE":
-        parts = text[start:end].split(", ")
-        if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
-            start += len(parts[0]) + 2
-        end -= 3 if text.endswith(" of", start, end) else 0
-        if (hour := _HOUR.search(text, start, end)) and _MINUTES.match(text, end):
-            end = hour.start()
-    elif span.label in _SOFT and (degree := _DEGREE.match(text, start, end)):
-        comma = text.find(", ", degree.end(), end)
-        if comma >= 0:
-            start = comma + 2
-        elif _SUBJECT.match(text, degree.end(), end) or degree.end() == end:
-            start = end
-    return start, end
-
-
-def _skip_field(text: str, start: int, end: int) -> int:
-    """Where a finding starts without the name of the field before it: "Department: Legal" at the start of a line."""
-    if text[start - 1 : start] not in ("", "\n") or (colon := text.find(": ", start, end)) < 0:
-        return start
-    is_field = all(
-        word in _FIELDS or word in _UNITS or word in _SMALL for word in find_words(text[start:colon].lower())
-    )
-    return colon + 2 if is_field else start
-
-
-def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[int, int]:
-    """The borders of a name without words of a chat, of the sentence or of the place in it that stand at its ends."""
-    words = list(COMPOUND.finditer(text, start, end))
-    i, j = 0, len(words)
-    has_capital = any(word[0][0].isupper() for word in words)
-    while j - i > 1 and (
-        _is_chat(words[i][0], label)
-        or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0], label))
-    ):
-        i += 1
-    while j - i > 1 and _is_chat(words[j - 1][0], label):
-        j -= 1
-    if i:
-        start = words[i].start()
-    if j < len(words):
-        end = words[j - 1].end()
-    part = _LAST_PART.search(text, start, end)
-    if part and label in _PLACES_AND_BODIES:
-        is_ordinary = all(word.islower() and word in read_dictionary() for word in find_words(part[1]))
-        if is_ordinary or _COUNTED.fullmatch(part[1]):
-            end = part.start()
-    return start, end
-
-
-def _is_chat(word: str, label: str) -> bool:
-    return word in _CHAT and not (label == "PERSON" and is_typical_name(word))
-
-
-def _is_ordinary_lead(word: str, label: str) -> bool:
-    is_plain = word.islower() and word not in _COMPASS and word not in _SMALL and word not in PARTICLES
-    return is_plain and word in read_dictionary() and not (label == "PERSON" and is_typical_name(word))
 
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
@@ -396,7 +281,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if _is_school_subject(text, start, span, words):
         return True
     is_numbered = span.label != "PERSON" or not surface.isalpha()  # "Lane 4", unlike "Lane"
-    if is_numbered and _COUNTED.fullmatch(surface.strip("#*. ")):
+    if is_numbered and COUNTED.fullmatch(surface.strip("#*. ")):
         return True
     if surface.lower() in _PLATFORMS and _HANDLE.match(text, end):
         return True
@@ -408,8 +293,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "ORGANIZATION" and len(words) == 1 and words[0] in _DEPARTMENTS:
         return True
-    if span.label in (*_SOFT, "PERSON", "LOCATION", "CITY"):
-        is_unit = words != [] and all(word in _UNITS or word in _SMALL or word in _SPECIALITIES for word in words)
+    if span.label in (*SOFT, "PERSON", "LOCATION", "CITY"):
+        is_unit = words != [] and all(word in _UNITS or word in SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
             return not surface.startswith("Department of")
     if span.label == "LAW" and not any(map(str.isalpha, surface)):
@@ -448,7 +333,7 @@ def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) 
         return False
     if not _SUBJECTS.search(text, max(0, start - 200), start):
         return False
-    return span.label in (*_SOFT, "ORIGIN") or all(word in read_dictionary() for word in words)
+    return span.label in (*SOFT, "ORIGIN") or all(word in read_dictionary() for word in words)
 
 
 def _names_number(text: str, start: int, end: int) -> bool:
@@ -495,7 +380,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
         is_opening_word = len(words) == 1 and words[0].isalpha() and opens and not is_shouted
         is_opening = is_opening_word and words[0] in read_ordinary_words()
-        is_ordinary = is_opening or (words and all(word in small or word in _SMALL for word in words))
+        is_ordinary = is_opening or (words and all(word in small or word in SMALL for word in words))
         chance = max(span.score for span in spans)
         is_small = all(text[s.start : s.end].islower() for s in spans)
         is_listed = has_listed_name(words) or (not is_small and any(map(is_typical_name, words)))
@@ -510,7 +395,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             )
         )
         is_guess = is_opening_word and chance < _LIKELY and not is_listed
-        is_abbreviation = is_shouted and surface.isalpha() and all(s.label in _SOFT for s in spans)
+        is_abbreviation = is_shouted and surface.isalpha() and all(s.label in SOFT for s in spans)
         is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
         is_heading = (
             is_shouted and chance < _SURE and all(word in _UNITS or word in read_ordinary_words() for word in words)

@@ -76,7 +76,9 @@ _WITH_SPOKEN_YEAR = re.compile(
     rf"|(?P<millennium>two thousand)(?:(?P<and> and|,)? (?P<more>{_TWO_DIGITS}|{'|'.join(ONES[1:10])}))?)"
 )
 """A date whose year is spoken: "third of May nineteen seventy-four"."""
-_DAYS = re.compile(r"(?P<first>[0-9]{1,2})(?P<dash>\s?[-–—]\s?)(?P<day>[0-9]{1,2})(?P<month>\s[^\W\d].*)")
+_DAYS = re.compile(
+    r"(?P<first>[0-9]{1,2})(?P<dash>\s?[-–—]\s?|\s(?:and|or|to|until)\s)(?P<day>[0-9]{1,2})(?P<month>\s[^\W\d].*)"
+)
 _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
     rf"[ -](?P<long>quarter|half))(?:[\s/-]*(?:of\s+)?(?:fiscal\s+)?(?:year\s+)?){_OF_YEAR}"
@@ -337,7 +339,7 @@ class _Mover:
         return f"{moved[:-5]}{match['gap']}{_write_spoken_year(year, match)}"
 
     def _move_days(self, match: re.Match[str]) -> str | None:
-        """Move a range of days of one month: "1-14 May"."""
+        """Move days of one month: "1-14 May", "3 and 17 May"."""
         first, last = (self._move_plain_text(match[day] + match["month"]) for day in ("first", "day"))
         if first is None or last is None:
             return None

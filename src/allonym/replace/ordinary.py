@@ -191,6 +191,7 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
     if family == "DATE_TIME":  # year 9
         return _change_numbers(cast, surface) if may_keep_words and any(map(str.isdigit, surface)) else None
     is_small = surface.islower() or (len(words) == 1 and is_ordinary_text(surface.lower()))
+    is_small = is_small or (family == "OCCUPATION" and surface.istitle())  # below a signature
     tells_sort = may_keep_words and (len(words) == 1 or family in ("ORGANIZATION", "OCCUPATION"))
     if not is_small and not tells_sort:
         return None

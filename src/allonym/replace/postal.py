@@ -268,6 +268,9 @@ def _find_target_region(places: PlaceMap, segments: Sequence[str]) -> str:
     return ""
 
 
+_FLOOR = re.compile(r"\s*(?P<number>\d{1,2})(?P<ordinal>st|nd|rd|th) (?P<unit>[^\W\d_]+)\s*")
+
+
 class _Street(NamedTuple):
     """The tokens of a street's name, from ``start`` to ``end``; ``joined``: it is one word with its type."""
 
@@ -306,6 +309,10 @@ class _AddressRewriter:
         is_unit = (_fold_token(first) in units or first.startswith("#")) and len(words) <= 3
         if is_unit and any(c.isalnum() for c in text[len(first) :]):
             return self._rewrite_unit(text, first)
+        if (floor := _FLOOR.fullmatch(text)) and _fold_token(floor["unit"]) in units:
+            number = int(self._change_house_digits(floor["number"])) % 10 or 1
+            ordinal = get_ordinal_suffix(number, floor["ordinal"])
+            return f"{text[: floor.start('number')]}{number}{ordinal}{text[floor.end('ordinal') :]}"
         numbers = [_NUMBER.fullmatch(tokens[i]) is not None for i in words]
         if all(n or tokens[i].lower() in ("bis", "ter", "quater") for i, n in zip(words, numbers, strict=True)):
             return self._change_house_digits(text)

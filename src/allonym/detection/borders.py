@@ -1,0 +1,174 @@
+"""The borders of findings: words that lead to a name or follow it are no part of it, and a list is no name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from allonym.detection.lexicon import PARTICLES
+from allonym.detection.listed_names import is_given_name, is_typical_name
+from allonym.detection.mentions import NAME_LABELS
+from allonym.detection.words import read_dictionary, read_word_list
+from allonym.document import Span
+from allonym.text.words import COMPOUND, find_words
+
+SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
+_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
+_NUMBERED = re.compile(r"\d{1,2}[.)] +")
+_ANSWER = re.compile(r"[QA]\. ")
+COUNTED = re.compile(
+    r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
+    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
+    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
+    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
+    r"|question|appendix|annex|build)"
+    r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
+)
+_JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
+_SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
+_HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
+"""A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
+DEGREE = re.compile(
+    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
+)
+_SPECIALITIES = read_word_list("specialities")
+_SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |[Ll]evel \d\b|(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
+"""What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
+_UNITS = read_word_list("unit_words")
+_FIELDS = read_word_list("form_fields")
+_LEGAL_FORMS = read_word_list("legal_forms")
+_CHAT = read_word_list("chat_words")
+OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
+_NEXT_SENTENCE = re.compile(r" (?:Ltd|Limited|LLP|Inc|plc|PLC|GmbH)(\.) ([A-Z][a-z]+)\Z")
+_DASHED_ABBREVIATION = re.compile(r" [–—-] [A-Z]{2,3}\Z")
+_UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
+"""Labels of which small words may be the beginning."""
+_PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
+_COMPASS = frozenset(
+    "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
+)
+_LAST_PART = re.compile(r", ([^,\n]+)\Z")
+_PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
+SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
+_SCOTS = frozenset("o wi tae fae frae fur doon oot wee aye".split())
+
+
+def join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
+    """Return the findings, with a firm that is named like a person and its legal form as one: "Kirby Mellor LLP"."""
+    forms = {span for span in findings if text[span.start : span.end].rstrip(".").lower() in _LEGAL_FORMS}
+    if not forms:
+        return list(findings)
+    out: list[Span] = []
+    for span in sorted(findings):
+        if (
+            out
+            and span in forms
+            and out[-1].label in ("PERSON", "ORGANIZATION")
+            and text[out[-1].end : span.start] == " "
+        ):
+            out[-1] = replace(out[-1], end=span.end, label="ORGANIZATION")
+        else:
+            out.append(span)
+    return out
+
+
+def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
+    """Yield the findings, with two given names of a list as two people: "Farah, Benedikt, Siobhan"."""
+    for span in findings:
+        pair = _PAIR.fullmatch(text, span.start, span.end) if span.label == "PERSON" else None
+        if (
+            pair
+            and (text.endswith(", ", 0, span.start) or text.startswith(", ", span.end))
+            and is_given_name(pair[1])
+            and is_given_name(pair[2])
+        ):
+            yield replace(span, end=pair.end(1))
+            yield replace(span, start=pair.start(2))
+        else:
+            yield span
+
+
+def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]:
+    start, end = span.start, span.end
+    if span.label in NAME_LABELS and _SHOP.match(text, end):
+        end += 2
+    if span.label != "DATE":
+        while start < end and text[start] in ".,;:) ":
+            start += 1
+        while start < end and text[end - 1] in ",;:( ":
+            end -= 1
+        start = _skip_field(text, start, end)
+        if text[start - 1 : start] in ("", "\n") and (numbered := _NUMBERED.match(text, start, end)):
+            start = numbered.end()
+    for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
+        if match := lead.match(text, start, end):
+            start = match.end()
+    if span.label == "STREET_ADDRESS" and text.startswith("number ", start, end):
+        start += 7
+    if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
+        end = joined.start()
+    if span.label in ("PERSON", "STREET_ADDRESS") and (officer := OFFICER.match(text, start, end)):
+        start = officer.end()
+    if span.label == "ORGANIZATION" and (sentence := _NEXT_SENTENCE.search(text, start, end)):
+        end = sentence.start(1) if sentence[2].lower() in read_dictionary() else end
+    if span.label == "PERSON" and (abbreviation := _DASHED_ABBREVIATION.search(text, start, end)):
+        end = abbreviation.start()
+    if span.label not in ("DATE", "STREET_ADDRESS"):
+        start, end = _trim_ordinary_words(text, start, end, span.label)
+    if span.label == "DATE":
+        parts = text[start:end].split(", ")
+        if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
+            start += len(parts[0]) + 2
+        end -= 3 if text.endswith(" of", start, end) else 0
+        if (hour := _HOUR.search(text, start, end)) and _MINUTES.match(text, end):
+            end = hour.start()
+    elif span.label in SOFT and (degree := DEGREE.match(text, start, end)):
+        comma = text.find(", ", degree.end(), end)
+        if comma >= 0:
+            start = comma + 2
+        elif _SUBJECT.match(text, degree.end(), end) or degree.end() == end:
+            start = end
+    return start, end
+
+
+def _skip_field(text: str, start: int, end: int) -> int:
+    """Where a finding starts without the name of the field before it: "Department: Legal" at the start of a line."""
+    if text[start - 1 : start] not in ("", "\n") or (colon := text.find(": ", start, end)) < 0:
+        return start
+    is_field = all(word in _FIELDS or word in _UNITS or word in SMALL for word in find_words(text[start:colon].lower()))
+    return colon + 2 if is_field else start
+
+
+def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[int, int]:
+    """The borders of a name without words of a chat, of the sentence or of the place in it that stand at its ends."""
+    words = list(COMPOUND.finditer(text, start, end))
+    i, j = 0, len(words)
+    has_capital = any(word[0][0].isupper() for word in words)
+    while j - i > 1 and (
+        _is_chat(words[i][0], label)
+        or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0], label))
+    ):
+        i += 1
+    while j - i > 1 and (_is_chat(words[j - 1][0], label) or words[j - 1][0] in _SCOTS):
+        j -= 1
+    if i:
+        start = words[i].start()
+    if j < len(words):
+        end = words[j - 1].end()
+    part = _LAST_PART.search(text, start, end)
+    if part and label in _PLACES_AND_BODIES:
+        is_ordinary = all(word.islower() and word in read_dictionary() for word in find_words(part[1]))
+        if is_ordinary or COUNTED.fullmatch(part[1]):
+            end = part.start()
+    return start, end
+
+
+def _is_chat(word: str, label: str) -> bool:
+    return word in _CHAT and not (label == "PERSON" and is_typical_name(word))
+
+
+def _is_ordinary_lead(word: str, label: str) -> bool:
+    is_plain = word.islower() and word not in _COMPASS and word not in SMALL and word not in PARTICLES
+    is_listed = word in read_dictionary() or word in _SCOTS
+    return is_plain and is_listed and not (label == "PERSON" and is_typical_name(word))
