@@ -503,12 +503,12 @@ def _render_initials(cast: Cast, person: Person, word: str) -> str:
     for group in (words, words[:1] + words[-1:]):
         if word == "".join(w[0] for w in group) and all(w in person.new for w in group):
             return "".join(to_ascii_letters(person.new[w])[:1] for w in group).upper()
-    own = {w[0]: w for w in (*person.given, *person.family) if w in person.new}  # Z. Rahman is ZR, too
-    is_family_last = bool(person.family) and own.get(word[-1]) == person.family[-1]
-    known = [own.get(letter, "") if is_family_last else "" for letter in word]
+    by_letter = {w[0]: w for w in (*person.given, *person.family) if w in person.new}  # Z. Rahman is ZR, too
+    is_family_last = bool(person.family) and by_letter.get(word[-1]) == person.family[-1]
+    names = [by_letter.get(letter, "") if is_family_last else "" for letter in word]
     return "".join(
         to_ascii_letters(person.new[w])[:1].upper() if w else choose_initial(cast, person, letter)
-        for w, letter in zip(known, word, strict=True)
+        for w, letter in zip(names, word, strict=True)
     )
 
 
