@@ -176,6 +176,19 @@ def test_a_second_run_writes_the_same_bytes(outputs, swap, tmp_path):
         assert (tmp_path / name).read_bytes() == (outputs / name).read_bytes()
 
 
+def test_passages_are_released_apart_and_only_the_plans_tell_whose_they_are(swap, tmp_path):
+    done = swap("-o", "safe.jsonl", "--plans", "plans.jsonl", "--form", "chunks", "--no-check")
+    assert done.code == 0, done.err
+    safe, plans = read(tmp_path / "safe.jsonl"), read(tmp_path / "plans.jsonl")
+    assert f"{len(safe)} pieces of 5 documents (chunks), apart" in done.err
+    assert {tuple(row) for row in safe} == {("id", "text")}
+    assert sorted(piece["id"] for plan in plans for piece in plan["pieces"]) == [row["id"] for row in safe]
+    assert (tmp_path / "plans.jsonl").stat().st_mode & 0o77 == 0
+    assert not any(row["id"] in (tmp_path / "safe.jsonl").read_text(encoding="utf-8") for row in rows())
+    refused = swap("-o", "safe.csv", "--form", "parts", "--no-check")
+    assert refused.code == 2 and "ends in .jsonl" in refused.err
+
+
 def test_another_seed_draws_another_release(outputs, swap, tmp_path):
     assert swap("-o", "safe.jsonl", "--seed", "5", "--no-check").code == 0
     assert (tmp_path / "safe.jsonl").read_bytes() != (outputs / "safe.jsonl").read_bytes()
@@ -190,6 +203,7 @@ def test_the_summary_is_short_and_names_nobody(swap):
         "protection",
         "panel",
         "exchanged",
+        "released",
         "changed",
         "fell",
         "utility",

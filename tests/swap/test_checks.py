@@ -95,7 +95,7 @@ def test_checks():
     assert words.table == (36, 0, 0, 0) and words.exact == 1
     rows = {row.name: row for row in made.panel.rows}
     assert made.panel.texts == rows["partners"].identified.n == 24 and rows["told"].identified.value == 1
-    assert "parts of two documents" in rows["document"].identified.method
+    assert rows["document"].identified.n == 4 and rows["document"].among == "4 halves of documents"
     guessed = made.guessed(1)
     assert sorted(guessed) == [*range(6), *range(12, 18)]
     assert guessed[0]["words"] == (True, True)

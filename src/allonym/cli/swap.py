@@ -42,7 +42,9 @@ class Outputs(SettingGroup):
     """What a swap writes."""
 
     output: Path | None = declare_setting(
-        None, "file or folder for the release, in the format of CORPUS", option="-o, --output OUT"
+        None,
+        "file or folder for the release, in the format of CORPUS; pieces of documents go to a .jsonl file",
+        option="-o, --output OUT",
     )
     report: Path | None = declare_setting(
         None,
@@ -91,7 +93,7 @@ def _parse_entity_states(text: str) -> dict[str, str]:
 @take_overrides(
     Settings,
     *("exchange.strategy", "read.section", "search.size", "mixture.clusters", "mixture.family", "embed.name"),
-    *("search.population", "search.draws", "check.intruders"),
+    *("search.population", "search.draws", "check.intruders", "release.form", "release.part"),
 )
 def swap(
     source: str = declare_setting(REQUIRED, "corpus", option="<CORPUS>"),
@@ -145,6 +147,7 @@ def swap(
       allonym swap reviews.csv -o safe.csv --protect author --field review --workers 2
       allonym swap calls/ --protect company --preset p1 --clusters 20 --dry-run
       allonym swap calls.jsonl -o safe.jsonl --protect company --categories Person=fixed --utility-floor 0.9
+      allonym swap calls/ -o passages.jsonl --protect company --form chunks
     """
     if source == "-":
         raise click.UsageError("CORPUS must be a file or a folder, not standard input")
@@ -179,7 +182,8 @@ def swap(
     inputs = [path for path in (metadata, background, key_file) if path is not None]
     inputs += [Path(name) for name in (settings, policy) if name.endswith(".toml")]
     target, beside, overwrite = outputs.output, outputs.list_files_beside(), outputs.overwrite
-    _check_outputs(source, target, beside, texts.format, inputs, overwrite=overwrite)
+    is_apart = run.settings.release.form != "documents"
+    _check_outputs(source, target, beside, texts.format, inputs, overwrite=overwrite, is_apart=is_apart)
     note = "the exchanges are kept in {}; --resume continues from there, also with another rule"
     with open_stages_folder(target or beside[0], "swap", note, resume=outputs.resume, overwrite=overwrite) as state:
         run = _attach_workers(run, runner)
@@ -230,10 +234,15 @@ def _check_outputs(
     inputs: Sequence[Path],
     *,
     overwrite: bool,
+    is_apart: bool,
 ) -> None:
     """Raise if an output exists, is named twice, or is or lies in an input of the run."""
     from allonym.files.items import check_outputs_distinct, check_targets_free, list_items
 
+    if target is not None and is_apart:
+        from allonym.swap.forms import check_target
+
+        outputs, target = [check_target(target), *outputs], None
     items = [] if target is None else list_items(source, target, format)[0]
     if target is None and not Path(source).exists():
         raise UsageError(f"there is no file or folder {source}")
@@ -266,6 +275,13 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
         print_note(warning)
 
 
+def _describe_form(result: Result) -> str:
+    pieces, documents = result.made.pieces, len(result.releases.corpus.documents)
+    if pieces is None:
+        return f"{documents:,} whole documents"
+    return f"{len(pieces):,} pieces of {documents:,} documents ({result.releases.settings.release.form}), apart"
+
+
 def _print_result(result: Result, paths: Sequence[Path]) -> None:
     """Show the run in a few lines, on standard error."""
     from allonym.report.panel import describe_all, describe_worst
@@ -280,6 +296,7 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     above = " (counts as 1)" if numbers["utility"] > 1 else ""
     rows = [
         ("exchanged", f"{' + '.join(corpus.release.categories)}: {moved:,} of {entities:,} entities"),
+        ("released", _describe_form(result)),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
         ("fell back", ", ".join(fallen) or "nothing"),
         ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),

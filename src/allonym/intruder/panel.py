@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from allonym.errors import UsageError
 from allonym.intruder.before_after import assign_folds
 from allonym.intruder.linkage import FeatureReader, Linkage
 from allonym.intruder.protocol import Item, Target
+from allonym.intruder.rejoining import Bag, compare_pieces, divide_documents, find_documents, is_among_best
 from allonym.intruder.retrieval import Background
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -57,7 +57,9 @@ class PanelRow(Serialisable):
         knows: what it knows, in words.
         identified: share of the texts, or documents, whose subject is among its first guesses, 0 to 1, with Wilson's
             interval; NaN where it was not measured, with the reason as its method.
-        before: the same for the original texts.
+        before: the same for the original texts, and whole original documents.
+        among: what was judged, if not texts, such as ``44 halves of documents``; the share is that of each of them
+            where pieces of them are released.
         chance: what guessing the most frequent subjects reaches; NaN where nothing was measured.
     """
 
@@ -66,6 +68,7 @@ class PanelRow(Serialisable):
     identified: Estimate
     before: Estimate
     chance: Estimate
+    among: str = ""
 
     @property
     def is_measured(self) -> bool:
@@ -117,6 +120,7 @@ def measure_panel(
     *,
     groups: Sequence[str] | None = None,
     documents: Sequence[str] | None = None,
+    pieces: Sequence[str | None] | None = None,
     partners: Mapping[int, Sequence[int]] | None = None,
     judged: Collection[int] | None = None,
     background: Sequence[tuple[str, str]] = (),
@@ -132,7 +136,10 @@ def measure_panel(
         original, anonymised: the same texts before and after, in the same order.
         subjects: whom each text is about; empty: not known, the text is not judged.
         groups: the intruders choose among the subjects of a text's group; None: among all.
-        documents: of which document each text is a part; None: each is a document of its own.
+        documents: of which document each text is a part; None: each is a document of its own. The texts of a document
+            are in reading order.
+        pieces: the released piece that each text is a part of, where documents are not released whole; None for a text
+            that is not released. None: documents are released whole.
         partners: index of a text to those with which its terms were exchanged.
         judged: indices of the texts that are judged; None: all. The intruders learn from the others too.
         background: (text, candidate) pairs: public texts about candidates.
@@ -146,7 +153,7 @@ def measure_panel(
         UsageError: unequal lengths, or a number is out of its range.
     """
     n = len(original)
-    if any(len(column) != n for column in (anonymised, subjects, groups, documents) if column is not None):
+    if any(len(column) != n for column in (anonymised, subjects, groups, documents, pieces) if column is not None):
         raise UsageError(f"panel: each column must have one value for each of the {n} texts")
     if rank < 1 or folds < 2:
         raise UsageError(f"panel: rank must be 1 or more and folds 2 or more; got {rank} and {folds}")
@@ -167,13 +174,17 @@ def measure_panel(
                 advance((number + 1) * steps // len(problems), steps)
     reasons = {
         "partners": "no exchange of terms between texts is known",
-        "document": "no subject has parts of two documents" if documents else "each text is a document of its own",
+        "document": "each text is a document of its own",
     }
     missing = "no text is about a candidate of the background" if background else "no public background was given"
     reasons |= dict.fromkeys(("background words", "background meaning"), missing)
+
+    def make_rows(chosen: Sequence[_Problem]) -> tuple[PanelRow, ...]:
+        return _make_rows(chosen, reasons, _make_document_row(chosen, anonymised, pieces, rank))
+
     return Panel(
-        _make_rows(problems, reasons),
-        {problem.group: _make_rows([problem], reasons) for problem in problems} if groups is not None else {},
+        make_rows(problems),
+        {problem.group: make_rows([problem]) for problem in problems} if groups is not None else {},
         rank,
         (count := sum(int(problem.is_judged.sum()) for problem in problems)),
         len({name for problem in problems for name in problem.classes}),
@@ -277,8 +288,11 @@ class _Problem:
         group: its name.
         members: int ``(n,)``: their numbers; labels: int ``(n,)``: index of the subject of each; fold: int ``(n,)``.
         is_judged: bool ``(n,)``: whether the answers about it count.
-        documents: of each text; classes: the subjects.
-        answers: name of a row, or ``before``, to the answers about texts; by_document: the same about documents.
+        classes: the subjects.
+        units: int ``(n,)``: what is looked for as a whole, see :func:`~allonym.intruder.rejoining.divide_documents`;
+            -1: nothing. None: each text is a document of its own. unit_fold: int ``(n,)``: folds that divide no unit.
+        answers: name of a row, or ``before``, to the answers about texts.
+        unit_tables: the same to the scores ``(n, C)`` of all texts by who has learnt from no text of their unit.
     """
 
     group: str
@@ -286,35 +300,62 @@ class _Problem:
     labels: NDArray[np.int64]
     fold: NDArray[np.int64]
     is_judged: NDArray[np.bool_]
-    documents: Sequence[str] = field(repr=False)
     classes: Sequence[str] = field(repr=False)
+    units: NDArray[np.int64] | None = None
+    unit_fold: NDArray[np.int64] | None = None
     answers: dict[str, _Answers] = field(default_factory=dict)
-    by_document: dict[str, _Answers] = field(default_factory=dict)
+    unit_tables: dict[str, Floats] = field(default_factory=dict)
 
     def judge_by_view(self, view: _View, original: Sequence[str], anonymised: Sequence[str], rank: int) -> None:
         """Learn from the other folds, and judge each; what has no other text of its subject is left out."""
+        tables = self._score_by_view(view, self.fold, original, anonymised)
+        for name, table in tables.items():
+            met = np.flatnonzero((table[np.arange(len(table)), self.labels] > -np.inf) & self.is_judged)
+            self.answers.setdefault(name, _Answers()).add_table(table[met], self.labels[met], rank)
+        if self.unit_fold is not None:
+            is_same = self.unit_fold is self.fold
+            self.unit_tables |= tables if is_same else self._score_by_view(view, self.unit_fold, original, anonymised)
+
+    def _score_by_view(
+        self, view: _View, fold: NDArray[np.int64], original: Sequence[str], anonymised: Sequence[str]
+    ) -> dict[str, Floats]:
+        """Return the scores ``(n, C)`` of the texts of each row by who has learnt from the other folds."""
         befores, afters = ([fold_surface(t[i], Level.CASE) for i in self.members] for t in (original, anonymised))
         tables = {name: np.full((len(self.members), len(self.classes)), -np.inf) for name in view.judged}
-        for number in np.unique(self.fold):
-            mine = np.flatnonzero(self.fold == number)
+        for number in np.unique(fold):
+            mine = np.flatnonzero(fold == number)
             originals, outputs = {befores[k] for k in mine}, {afters[k] for k in mine}
             hidden = originals | outputs  # that another original has the same output is for the intruder to see
-            others = np.flatnonzero(self.fold != number).tolist()
+            others = np.flatnonzero(fold != number).tolist()
             rest = [k for k in others if befores[k] not in hidden and afters[k] not in originals]
             examples = [Item(view.learnt[self.members[k]]) for k in rest]
             judge = view.intruder.learn(examples, self.labels[rest].tolist(), self.classes)
             for name, texts in view.judged.items():
                 tables[name][mine] = judge.scores([Target(Item(texts[i])) for i in self.members[mine]])
-        for name, table in tables.items():
-            met = np.flatnonzero((table[np.arange(len(table)), self.labels] > -np.inf) & self.is_judged)
-            table, labels = table[met], self.labels[met]
-            self.answers.setdefault(name, _Answers()).add_table(table, labels, rank)
-            parts = [(self.documents[k], int(self.labels[k])) for k in met.tolist()]
-            places = {part: k for k, part in enumerate(dict.fromkeys(parts))}
-            together = np.zeros((len(places), len(self.classes)))
-            np.add.at(together, [places[part] for part in parts], table)
-            labels = np.array([label for _, label in places], np.int64)
-            self.by_document.setdefault(name, _Answers()).add_table(together, labels, rank)
+        return tables
+
+    def divide_into_bags(
+        self, anonymised: Sequence[str], pieces: Sequence[str | None] | None
+    ) -> list[tuple[Bag, NDArray[np.int64]]]:
+        """Return what is looked for at once, and which rows of the problem it is; without pieces: whole documents."""
+        if self.units is None or self.unit_fold is None:
+            return []
+        true_scores = self.unit_tables["before"][np.arange(len(self.labels)), self.labels]
+        can_be_told = (self.units >= 0) & (true_scores > -np.inf)
+        number_of: dict[str, int] = {}
+        numbers = [
+            -1 if piece is None else number_of.setdefault(piece, len(number_of))
+            for piece in ([""] * len(self.members) if pieces is None else [pieces[i] for i in self.members])
+        ]
+        of_piece = np.array(numbers, np.int64)
+        out = []
+        for number in np.unique(self.unit_fold):
+            rows = np.flatnonzero((self.unit_fold == number) & can_be_told & (of_piece >= 0))
+            if len(rows):
+                texts = [anonymised[i] for i in self.members[rows]]
+                row_pieces = None if pieces is None else of_piece[rows]
+                out.append((Bag(self.units[rows], self.labels[rows], row_pieces, texts), rows))
+        return out
 
     def search_background(
         self,
@@ -349,20 +390,62 @@ class _Problem:
                 answers.add_table(score(queries), labels, rank, min(1.0, rank / len(place)))
 
 
-def _make_rows(problems: Sequence[_Problem], reasons: Mapping[str, str]) -> tuple[PanelRow, ...]:
+def _make_document_row(
+    problems: Sequence[_Problem], anonymised: Sequence[str], pieces: Sequence[str | None] | None, rank: int
+) -> PanelRow | None:
+    """Make the row of whole documents; None where no document has two texts."""
+    knows = INTRUDERS["document"]
+    is_halved = any(problem.unit_fold is not None and problem.unit_fold is not problem.fold for problem in problems)
+    half = ", having learnt from the other half of each" if is_halved else ""
+    rows_of_bags = [(problem, *pair) for problem in problems for pair in problem.divide_into_bags(anonymised, None)]
+    if not rows_of_bags or not any(problem.is_judged.any() for problem in problems):
+        return None
+    bags = [bag for _, bag, _ in rows_of_bags]
+    before = find_documents(bags, [p.unit_tables["before"][rows] for p, _, rows in rows_of_bags], (), rank)
+    chances = []
+    for bag in bags:
+        labels = [label for _, label in set(zip(bag.units.tolist(), bag.labels.tolist(), strict=True))]
+        often = sum(times for _, times in Counter(labels).most_common(rank)) / len(labels)
+        chances += [often] * len(labels)
+    similarities: list[Floats] = []
+    if pieces is not None:
+        knows = "puts the released pieces of each document together again"
+        rows_of_bags = [
+            (problem, *pair) for problem in problems for pair in problem.divide_into_bags(anonymised, pieces)
+        ]
+        bags = [bag for _, bag, _ in rows_of_bags]
+        similarities = [compare_pieces(bag) for bag in bags]
+    if not bags:
+        return None
+    views = [name for name in INTRUDERS if name in rows_of_bags[0][0].unit_tables]
+    findings = {
+        view: find_documents(bags, [p.unit_tables[view][rows] for p, _, rows in rows_of_bags], similarities, rank)
+        for view in views
+    }
+    view = max(views, key=lambda view: sum(findings[view].shares))
+    way = f" and {findings[view].way}" if findings[view].way else ""
+    chance = Estimate.exact(sum(chances) / len(chances), len(chances))
+    knows = f"{knows}{half} (as {view}{way})"
+    among = f"{len(findings[view].shares)} {'halves of documents' if is_halved else 'documents'}"
+    among = among if pieces is None else f"each of {among}"
+    return PanelRow("document", knows, findings[view].estimate(), before.estimate(), chance, among)
+
+
+def _make_rows(
+    problems: Sequence[_Problem], reasons: Mapping[str, str], document_row: PanelRow | None
+) -> tuple[PanelRow, ...]:
     """Make the table of some problems together."""
 
-    def collect(name: str, kind: str = "answers") -> _Answers:
-        parts = [part for problem in problems if (part := getattr(problem, kind).get(name))]
+    def collect(name: str) -> _Answers:
+        parts = [part for problem in problems if (part := problem.answers.get(name))]
         return _Answers([hit for part in parts for hit in part.hits], [x for part in parts for x in part.chances])
 
     out = []
     for name, knows in INTRUDERS.items():
         after, before = collect(name), collect(f"before {name}" if name.startswith("background") else "before")
-        if name == "document" and any(len(set(problem.documents)) < len(problem.documents) for problem in problems):
-            together = {view: collect(view, "by_document") for view in INTRUDERS}
-            view = max(together, key=lambda view: sum(together[view].hits))
-            after, before, knows = together[view], collect("before", "by_document"), f"{knows} (as {view})"
+        if name == "document" and document_row is not None:
+            out.append(document_row)
+            continue
         if not after.hits:
             nothing = "no text was to be judged" if problems else "no two subjects have two texts each"
             missing = none(f"not measured: {(problems and reasons.get(name)) or nothing}")
@@ -402,18 +485,16 @@ def _divide_into_problems(
         place = {name: k for k, name in enumerate(classes)}
         labels = [place[subjects[i]] for i, _ in linked]
         fold = assign_folds([unit for _, unit in linked], labels, folds, seed)
-        document_names = [documents[i] if documents and several[subjects[i]] > 1 else f"part {i}" for i, _ in linked]
-        out.append(
-            _Problem(
-                group,
-                np.array([i for i, _ in linked]),
-                np.array(labels),
-                fold,
-                np.ones(len(labels), np.bool_),
-                document_names,
-                classes,
-            )
-        )
+        of_all = np.array([i for i, _ in linked])
+        problem = _Problem(group, of_all, np.array(labels), fold, np.ones(len(labels), np.bool_), classes)
+        if documents:
+            names = divide_documents([subjects[i] for i in of_all], [documents[i] for i in of_all])
+            if len(set(names)) < len(names):
+                number_of = {name: k for k, name in enumerate(dict.fromkeys(names))}
+                problem.units = np.array([number_of[name] if name else -1 for name in names], np.int64)
+                is_whole = all(several[subjects[i]] > 1 for i in of_all)
+                problem.unit_fold = fold if is_whole else assign_folds(names, labels, 2, seed)
+        out.append(problem)
     return out
 
 
@@ -423,12 +504,3 @@ def _draw_evenly(places: Sequence[int], groups: Sequence[str], subjects: Sequenc
     if len(ordered) > MOST:
         ordered = [ordered[k * len(ordered) // MOST] for k in range(MOST)]
     return sorted(ordered)
-
-
-def is_among_best(table: Any, labels: NDArray[np.int64], rank: int) -> NDArray[np.bool_]:
-    """Return bool ``(n,)``: whether each row's label is among its ``rank`` highest; ties go to the first class."""
-    true_scores = table[np.arange(len(labels)), labels][:, None]
-    earlier = np.arange(table.shape[1]) < labels[:, None]
-    is_better = (table > true_scores) | ((table == true_scores) & earlier)
-    hits: NDArray[np.bool_] = (is_better.sum(axis=1) < rank) & (true_scores[:, 0] > -np.inf)
-    return hits

@@ -17,7 +17,7 @@ _UNJUDGED = (
     "there are more texts than the panel draws."
 )
 _FIGURES = """
-    Identified at worst | worst.identified | share.1 | {among}, by the {worst.name} intruder, who {worst.knows}
+    Identified at worst | worst.identified | share.1 | {among}{judged}, by the {worst.name} intruder, who {worst.knows}
     By guessing         | worst.chance     | share.1 | the most frequent subjects
 """
 _TABLE = """
@@ -62,8 +62,9 @@ def list_panel_groups(panel: Values) -> list[Values]:
 
 def describe_guesses(panel: Values) -> Plain:
     """Word which guesses count: the first, or the first k."""
-    rank = int(panel.get("rank") or 1)
-    return {"among": "first guess" if rank == 1 else f"first {rank} guesses"}
+    rank, among = int(panel.get("rank") or 1), panel.get_value("worst.among")
+    judged = f" of {among}" if among else ""
+    return {"among": "first guess" if rank == 1 else f"first {rank} guesses", "judged": judged}
 
 
 def describe_worst(panel: Values, texts: str = "texts") -> str:
@@ -76,9 +77,10 @@ def describe_worst(panel: Values, texts: str = "texts") -> str:
     worst = panel.get_part("worst")
     if not worst.has_estimate("identified"):
         return f"Who is identified was {get_missing_reason(worst.get('identified'))}."
+    among = worst.get("among") or f"{panel.get_value('texts'):,} {texts}"
     return worst.fill_template(
-        "The worst of the panel, the {name} intruder, identifies {identified:share.1} of "
-        f"{panel.get_value('texts'):,} {texts} (originals {{before:share.1}}, by guessing {{chance:share.1}})."
+        f"The worst of the panel, the {{name}} intruder, identifies {{identified:share.1}} of {among} "
+        "(originals {before:share.1}, by guessing {chance:share.1})."
     )
 
 

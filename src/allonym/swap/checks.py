@@ -36,11 +36,14 @@ class Changed:
         placed: slot to the slot whose entity takes its place.
         marks: index of a chunk to the replacements in its released text: (start, end, ...), as in
             :attr:`allonym.swap.results.Outcome.marks`. Without them the donors' forms are used.
+        pieces: the released piece that each chunk of the corpus is in, None for one that is not released; None: whole
+            documents are released.
     """
 
     texts: Mapping[int, str] = field(repr=False)
     placed: Placed = field(repr=False)
     marks: Mapping[int, Sequence[tuple[int, int, str, str]]] = field(default_factory=dict, repr=False)
+    pieces: Sequence[str | None] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,8 @@ def draw_changed_chunks(
 def collect_changed_chunks(corpus: Corpus, drawn: WrittenDraw) -> Changed:
     """Return a written draw as intruders see it."""
     texts = map_changed_chunk_texts(corpus, drawn.written)
-    return Changed(texts, drawn.placed, {i: drawn.written.chunk_texts[i].marks for i in texts})
+    marks = {i: drawn.written.chunk_texts[i].marks for i in texts}
+    return Changed(texts, drawn.placed, marks, drawn.name_piece_of_chunks(len(corpus.chunks)))
 
 
 def collect_llm_options(corpus: Corpus, settings: Check, secret: bytes | str) -> dict[str, object]:
@@ -169,6 +173,7 @@ def check_runs(
         [item.text for item in released],
         labels,
         documents=[f"{chunk.document}" for chunk in corpus.chunks],
+        pieces=runs[0].pieces if runs else None,
         partners=partners[0] if partners else None,
         judged=after[0] if after else (),
         background=[(item.text, name) for item, name in background],

@@ -18,6 +18,7 @@ from allonym.policy import Policy
 from allonym.stats import Estimate
 from allonym.swap.corpus import Corpus, Placed, digest_corpus
 from allonym.swap.exchange import Sequence as Swaps
+from allonym.swap.forms import Piece, check_edits, group_chunks, make_pieces
 from allonym.swap.results import Outcome, Release
 from allonym.swap.risk import STAND_IN
 from allonym.swap.rows import Spread
@@ -39,12 +40,25 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WrittenDraw:
-    """A draw and its texts: the first ``swaps`` of the sequence, which put entities where ``placed`` says."""
+    """A draw and its texts: the first ``swaps`` of the sequence, which put entities where ``placed`` says.
+
+    Attributes:
+        pieces: what is released, as the settings' ``release`` say; None: whole documents.
+    """
 
     swaps: int
     sequence: Swaps
     placed: Placed
     written: Written
+    pieces: tuple[Piece, ...] | None
+
+    def name_piece_of_chunks(self, count: int) -> list[str | None] | None:
+        """Return the id of the piece that each of so many chunks is in; None for one that is not released. None
+        where whole documents are released."""
+        if self.pieces is None:
+            return None
+        id_of = {chunk: piece.id for piece in self.pieces for chunk in piece.chunks}
+        return [id_of.get(chunk) for chunk in range(count)]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,6 +69,7 @@ class Made(WrittenDraw):
         release: the release that was drawn; draw: number of the draw; swaps: how many were made.
         sequence: all swaps of the draw, of which the first ``swaps`` count.
         placed: slot to the slot whose entity takes its place.
+        pieces: the released pieces by their ids, or None.
         written: plans and texts, see :class:`allonym.swap.writing.Written`.
         vectors: (n, d) of all chunks as released, with covariates.
         outcomes: one per changed chunk.
@@ -72,7 +87,7 @@ class Made(WrittenDraw):
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The released documents."""
+        """The documents as written, whole."""
         return tuple(self.written.texts)
 
     @property
@@ -117,7 +132,8 @@ def make(
     vectors[moved.chunks] = moved.raw
     outcomes = tuple(_iterate_outcomes(releases, drawn, moved))
     numbers = _collect_measures(releases, release, drawn, texts, moved)
-    return Made(drawn.swaps, drawn.sequence, drawn.placed, drawn.written, release, draw, vectors, outcomes, numbers)
+    parts = (drawn.swaps, drawn.sequence, drawn.placed, drawn.written, drawn.pieces)
+    return Made(*parts, release, draw, vectors, outcomes, numbers)
 
 
 def map_changed_chunk_texts(corpus: Corpus, written: Written) -> dict[int, str]:
@@ -141,8 +157,18 @@ def draw_and_write_release(
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
     secret = key or derive_fallback_key(corpus, releases.seed)
-    written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
-    return WrittenDraw(swaps, sequence, placed, written)
+    if settings.release.form == "documents":
+        written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
+        return WrittenDraw(swaps, sequence, placed, written, None)
+    check_edits(corpus)
+    groups = group_chunks(corpus, settings.release)
+    written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, groups=groups, **options)
+    texts = [chunk.text for chunk in written.chunk_texts]
+    is_all = settings.release.form != "changed"
+    released = set(range(len(texts))) if is_all else map_changed_chunk_texts(corpus, written).keys()
+    draw = f"{release.index} {number}"
+    pieces = make_pieces(groups, texts, released=released, policy=chosen, key=secret, draw=draw)
+    return WrittenDraw(swaps, sequence, placed, written, pieces)
 
 
 def derive_fallback_key(corpus: Corpus, seed: int) -> bytes:

@@ -17,6 +17,7 @@ from allonym.intruder import Item
 from allonym.policy import Policy
 from allonym.swap.checks import make_intruder_item
 from allonym.swap.corpus import Advance, Corpus
+from allonym.swap.forms import list_piece_places, write_pieces
 from allonym.swap.hyperparameters import Setting
 from allonym.swap.hyperparameters import grid as search_grid
 from allonym.swap.making import Made
@@ -207,24 +208,30 @@ class Run:
 
         Args:
             releases, made: the releases, and the one to write.
-            target: the corpus as released, in its own format.
-            plans: file for a plan per document, as JSON lines; ``originals``: with the replaced text.
+            target: the corpus as released, in its own format; pieces of documents as JSON lines.
+            plans: file for a plan per document, as JSON lines, with the ids of its pieces and where they stand in it;
+                ``originals``: with the replaced text.
             beside: further files and their content; for their owner alone.
             overwrite: replace existing files.
         """
         parts: list[LinesFile | PartFile] = []
         try:
             if plans is not None:
-                lines = LinesFile(plans, private=originals)
+                lines = LinesFile(plans, private=originals or made.pieces is not None)
                 parts.append(lines)
-                for document, plan in zip(releases.corpus.documents, made.plans, strict=True):
+                places = list_piece_places(releases.corpus, made.pieces)
+                for number, (document, plan) in enumerate(zip(releases.corpus.documents, made.plans, strict=True)):
                     row = {"id": document.id, **plan.to_dict(originals=originals)}
+                    if made.pieces is not None:
+                        row["pieces"] = places.get(number, [])
                     lines.write(json.dumps(row, ensure_ascii=False))
             for path, text in (beside or {}).items():
                 parts.append(part := PartFile(path))
                 part.path.chmod(0o600)  # it may hold originals
                 part.write(text.encode("utf-8", "backslashreplace"))
-            if target is not None:
+            if target is not None and made.pieces is not None:
+                write_pieces(made.pieces, target, overwrite=overwrite)
+            elif target is not None:
                 policy, key = self.policy, self.key
                 rewrite(releases.corpus, self.source, target, made.plans, policy=policy, key=key, overwrite=overwrite)
             for part_ in parts:

@@ -20,6 +20,9 @@ from allonym.settings import SettingGroup, check_table, declare_setting, read_to
 from allonym.swap.corpus import STATES
 
 SCHEMA = 1
+FORMS = ("documents", "parts", "chunks", "changed")
+"""What is released: whole documents; their parts, each a few neighbouring chunks; single chunks; of these, those whose
+text has changed."""
 FALLBACKS = ("pseudonym", "generalise", "suppress", "tag", "summarise", "keep")
 AUTO = "auto"
 
@@ -201,6 +204,18 @@ class Check(SettingGroup):
     llm_listed: bool = declare_setting(False, "it may choose from the protected values, unlike in the paper")
 
 
+class Form(SettingGroup):
+    """What is released: documents, or pieces of them that nothing ties together."""
+
+    form: str = declare_setting(
+        "documents",
+        "whole documents, or pieces of them apart, in random order, with new ids and without any other field: parts of "
+        "a few neighbouring chunks, single chunks, or of these only the changed ones",
+        one_of=FORMS,
+    )
+    part: int = declare_setting(4, "neighbouring chunks of a part", low=1)
+
+
 class Axes(SettingGroup):
     """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
 
@@ -236,7 +251,10 @@ CATEGORIES: Mapping[str, str] = MappingProxyType(
 class Settings(SettingGroup):
     """Everything a search depends on but corpus and seed."""
 
-    KEYS = ("name", "categories", "fallback", "read", "embed", "mixture", "exchange", "search", "check", "grid")
+    KEYS = (
+        *("name", "categories", "fallback", "read", "embed", "mixture", "exchange", "search", "release", "check"),
+        "grid",
+    )
 
     name: str = "default"
     description: str = ""
@@ -251,6 +269,7 @@ class Settings(SettingGroup):
     mixture: Mixture = Mixture()
     exchange: Exchange = Exchange()
     search: Search = Search()
+    release: Form = Form()
     check: Check = Check()
     grid: Axes = Axes()
 

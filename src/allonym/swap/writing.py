@@ -170,6 +170,7 @@ def write(
     key: bytes | str | None = None,
     scope: str = "",
     recode: Recoding | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> Written:
     """Write a release.
 
@@ -184,12 +185,14 @@ def write(
         scope: names the release, for these.
         recode: the user's classes for ``generalise``: ``an investment bank`` for one. By default, and for unknown
             entities, those of the knowledge base; in English only, else the operator ``generalise`` decides.
+        groups: chunks that are released together; an entity gets another keyed replacement in each group. None: those
+            of a document are.
 
     Raises:
         UnknownNameError: a fall-back is unknown.
         UsageError: a keyed operator is needed for an entity of the corpus and there is no key.
     """
-    return _Writer(corpus, placed, Policy.load(policy), GeneralNouns(recode), fallback, key, scope).write()
+    return _Writer(corpus, placed, Policy.load(policy), GeneralNouns(recode), fallback, key, scope, groups).write()
 
 
 class _Numbering(CorpusBook):
@@ -221,9 +224,11 @@ class _Writer:
         fallback: Mapping[str, str],
         key: bytes | str | None,
         scope: str,
+        groups: Sequence[Sequence[int]] | None,
     ) -> None:
         self.corpus, self.placed, self.policy = corpus, placed, policy
         self.nouns, self.key, self.scope = nouns, key, scope
+        self.group_of = {c: number for number, group in enumerate(groups or ()) for c in group}
         for category, treatment in fallback.items():
             if treatment not in FALLBACKS:
                 raise UnknownNameError("fall-back", treatment, FALLBACKS, f"category {category}")
@@ -292,8 +297,10 @@ class _Writer:
             self.corpus.plans[document_index].edits,
         )
         fixed: dict[Span, tuple[str, str]] = {}
-        values: list[tuple[Value, Sequence[Span]]] = []
+        grouped: dict[int, list[tuple[Value, Sequence[Span]]]] = {}
         for c in chunk_indices:
+            values: list[tuple[Value, Sequence[Span]]] = []
+            is_keyed = False
             for (slot, value), treatment in zip(corpus.slots_of(c), self.treatments[c], strict=True):
                 if treatment == "keep" or corpus.categories.get(value.category) not in ("swap", "free"):
                     continue
@@ -312,10 +319,19 @@ class _Writer:
                     spans = [s for s in spans if s in fixed]
                 if spans:
                     values.append((value, spans))
-        book = _Numbering(e.replacement for e in base if e.operator.startswith("tag@"))
-        entities = self._group_spans_into_entities(document_index, values, fixed)
-        plan = make_plan(document, entities, self.rules, key=self.key, scope=self.scope, book=book, given=fixed)
-        return combine_edits(base, plan.edits, document.text)
+                    is_free = any(s not in fixed for s in spans)
+                    is_keyed |= is_free and self.fallback.get(value.category) == "pseudonym"
+            grouped.setdefault(self.group_of.get(c, -1) if is_keyed else -1, []).extend(values)
+        tags = [e.replacement for e in base if e.operator.startswith("tag@")]
+        edits: list[Edit] = []
+        for number, members in sorted(grouped.items()):
+            entities = self._group_spans_into_entities(document_index, members, fixed)
+            is_apart = number >= 0 and self.key is not None
+            key = derive_operator_key(self.key, "swap group", str(number)) if is_apart else self.key
+            book = _Numbering(tags)
+            plan = make_plan(document, entities, self.rules, key=key, scope=self.scope, book=book, given=fixed)
+            edits += plan.edits
+        return combine_edits(base, sorted(edits, key=_start), document.text)
 
     def _group_spans_into_entities(
         self, document_index: int, values: Sequence[tuple[Value, Sequence[Span]]], fixed: Collection[Span]

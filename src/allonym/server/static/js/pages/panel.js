@@ -15,7 +15,7 @@ export function panelView(panel) {
   return h("div", { class: "stack" },
     h("dl", { class: "figures" }, figure(`Identified at worst: ${worst.name} intruder`,
       h("span", {}, h("span", { class: "muted" }, `${whole(worst.before)} → `), whole(worst.identified)),
-      `${worst.knows}; by guessing ${whole(worst.chance)}`)),
+      `${worst.among ? `of ${worst.among}; ` : ""}${worst.knows}; by guessing ${whole(worst.chance)}`)),
     table({
       caption: "What each intruder of the panel identifies",
       columns: [
