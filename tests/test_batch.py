@@ -17,9 +17,9 @@ from allonym.batch import (
     run_ordered,
     run_records,
 )
-from allonym.document import Document
+from allonym.document import Document, Span
 from allonym.errors import AllonymError, DataError, MissingExtra, UnknownNameError, UsageError
-from allonym.plan import Plan, apply_parts
+from allonym.plan import Anonymized, Plan, apply_parts
 from allonym.policy import Policy, Rule
 
 POLICY = Policy.load("default").with_(detectors=("rules", "spoken", "lexicon", "speakers"))
@@ -192,3 +192,20 @@ def test_a_report_can_be_read_like_a_mapping():
     assert list(report) == ["characters", "entities", "mentions", "labels", "operators", "offline", "unread"]
     with pytest.raises(KeyError):
         report["text"]
+
+
+def test_a_document_that_ran_out_of_memory_is_tried_again(monkeypatch):
+    calls: list[str] = []
+
+    def detect_once(document: Document, *_: object) -> tuple[Span, ...]:
+        calls.append(document.id)
+        if document.id == "always" or calls == ["once"]:
+            raise MemoryError
+        return ()
+
+    monkeypatch.setattr("allonym.pipeline.detect_with_key", detect_once)
+    outcomes = run_records([Document("once", "a"), Document("always", "b")], "default")
+    assert calls == ["once", "once", "always", "always"]
+    assert isinstance(outcomes[0], Anonymized) and outcomes[1] == Failure(
+        "always", 0, "MemoryError while processing it"
+    )

@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "allonym"
 FILES = sorted(SRC.rglob("*.py"))
 
 LAYERS = [
-    "text document labels errors lazy keys serial settings checksums stats pattern",
+    "text document labels errors partfile scratch lazy keys serial settings checksums stats pattern",
     "registry protocol policy plan models vault llm schema kb",
     "detection resolve link replace restoration",
     "pipeline",
@@ -31,6 +31,8 @@ OUTSIDE = {"allonym", "__main__", "testing"}
 NEIGHBOURS = {
     ("labels", "errors"),  # errors are what every floor raises
     ("checksums", "errors"),
+    ("partfile", "errors"),
+    ("scratch", "partfile"),
     ("pattern", "errors"),
     ("pattern", "settings"),  # the parts of a rule are declared as settings
     ("text", "errors"),

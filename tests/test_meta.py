@@ -365,6 +365,15 @@ def test_no_socket_is_opened(name, monkeypatch):
     assert made.plan.edits
 
 
+def test_nothing_is_noted_of_what_somebody_does(tmp_path):
+    """onnxruntime keeps events in the user's folders, and sends them, unless it is told not to."""
+    code = "import allonym; assert allonym.detect('John Smith of Boston')"
+    folders = dict.fromkeys(("HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_STATE_HOME"), str(tmp_path))
+    environment = {name: value for name, value in os.environ.items() if name != "ORT_DISABLE_TELEMETRY"}
+    subprocess.run([sys.executable, "-c", code], env={**environment, **folders}, check=True)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
 # Determinism
 
 

@@ -9,6 +9,7 @@ Everything here works offline. See the documentation for policies, operators and
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from allonym.vault import Vault as Vault
 
 __version__ = "0.1.0"
+
+# From 1.32 on, onnxruntime notes its use in the user's cache folder and sends that to its makers.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 __all__ = sorted((*load_on_use(__name__), "__version__"))
 

@@ -6,6 +6,7 @@ document that cannot be processed yields a reason and no text; the others contin
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import re
@@ -16,6 +17,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +36,7 @@ from allonym.errors import (
 )
 from allonym.plan import Anonymized
 from allonym.policy import Policy
+from allonym.scratch import get_process_scratch_folder
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -146,7 +149,7 @@ def _replace_in_record(
 def _run_catching_failures(document: Document, function: Callable[[Document], T]) -> T | Failure:
     """The function's value for the document, or why it failed there."""
     try:
-        return function(document)
+        return retry_out_of_memory(lambda: function(document))
     except (UsageError, VaultError):
         raise
     except (DataError, *RECORD_ERRORS) as error:
@@ -360,8 +363,12 @@ def run_ordered(task: Callable[[C, T], R], items: Iterable[T], context: C, worke
 
 def _run_in_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, workers: int) -> Iterator[R]:
     clean = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    # Python keeps the socket of its server process there; its own folder would stay after a kill.
+    multiprocessing.current_process()._config["tempdir"] = str(get_process_scratch_folder(os.getpid()))  # type: ignore[attr-defined]
     processes = multiprocessing.get_context(clean)
-    pool = ProcessPoolExecutor(workers, mp_context=processes, initializer=_start_worker, initargs=(task, context))
+    pool = ProcessPoolExecutor(
+        workers, mp_context=processes, initializer=_start_worker, initargs=(task, context, processes.Lock())
+    )
     pending: deque[Future[Any]] = deque()
     try:
         for item in items:
@@ -382,9 +389,22 @@ def _run_in_pool(task: Callable[[C, T], R], items: Iterable[T], context: C, work
 _task: tuple[Callable[[Any, Any], Any], Any] | None = None
 
 
-def _start_worker(task: Callable[[Any, Any], Any], context: Any) -> None:
-    global _task
-    _task = (task, context)
+_turn: AbstractContextManager[Any] = nullcontext()
+"""Held by the one worker that tries again what ran out of memory."""
+
+
+def retry_out_of_memory(function: Callable[[], T]) -> T:
+    """Return the function's value; if it runs out of memory, try once more, one worker at a time."""
+    with suppress(MemoryError):
+        return function()
+    with _turn:  # after the exception, which holds on to what was in use
+        gc.collect()
+        return function()
+
+
+def _start_worker(task: Callable[[Any, Any], Any], context: Any, turn: AbstractContextManager[Any]) -> None:
+    global _task, _turn
+    _task, _turn = (task, context), turn
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     warnings.simplefilter("ignore")  # they may quote what a package was given
     threading.Thread(target=_exit_with_parent, daemon=True).start()

@@ -16,7 +16,8 @@ from rich.console import Console
 
 import allonym
 from allonym.cli.options import read_key
-from allonym.cli.terminal import escape_controls, format_json_line
+from allonym.cli.terminal import format_json_line
+from allonym.text.controls import escape_controls
 
 RULES = ("-p", "rules.toml")
 

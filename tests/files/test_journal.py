@@ -10,7 +10,6 @@ import pytest
 from allonym.errors import UsageError
 from allonym.files import anonymize_path
 from allonym.files.journal import Journal, journal_path
-from allonym.files.output import part_file_path
 
 KEY = b"a key only for the tests, 32 byte"
 IDENTITY = {"policy": "default", "fields": ["text"]}
@@ -61,9 +60,8 @@ def test_what_a_line_describes_is_on_the_disk_before_the_line(tmp_path, synced, 
     name = journal_path(target).name
     lines = [i for i, (file, _) in enumerate(synced) if file == name][1:]  # the first says what the run is
     assert len(lines) > 2
-    part = part_file_path(target).name
-    assert all(synced[i - 1][0] == part for i in lines)
-    assert (part, target.stat().st_size) in synced
+    assert all(synced[i - 1][0].endswith(".allonym-part") for i in lines)
+    assert (synced[lines[-1] - 1][0], target.stat().st_size) in synced
 
 
 def test_a_run_continues_after_its_last_whole_line(tmp_path):
@@ -105,3 +103,37 @@ def test_nobody_else_writes_the_target_meanwhile(tmp_path):
             begin(tmp_path / "out", **options)
     journal.close(remove=False)
     begin(tmp_path / "out", resume=True).close(remove=True)
+
+
+def test_a_full_disk_leaves_no_empty_journal(tmp_path, monkeypatch):
+    def fail(handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="space"):
+        begin(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.undo()
+    journal = begin(tmp_path / "out")
+    whole = journal.path.read_bytes()
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="space"):
+        journal.append({"at": 1})
+    assert journal.path.read_bytes() == whole  # no half of a line
+    journal.close(remove=True)
+
+
+def test_the_next_run_removes_the_part_files_that_the_journal_names(tmp_path):
+    target = tmp_path / "out"
+    journal = begin(target)
+    for name in ("first", "other"):
+        (tmp_path / f".{name}.part").write_text("x")
+        journal.announce_part(tmp_path / name, tmp_path / f".{name}.part")
+    journal.close(remove=False)
+    journal = begin(target, resume=True)
+    assert journal.find_part(tmp_path / "first") == tmp_path / ".first.part" and not journal.find_part(target)
+    journal.remove_parts(tmp_path / ".first.part")
+    assert {p.name for p in tmp_path.iterdir()} == {".first.part", journal.path.name}
+    journal.close(remove=False)
+    begin(target, overwrite=True).close(remove=True)
+    assert list(tmp_path.iterdir()) == []

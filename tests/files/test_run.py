@@ -17,7 +17,7 @@ from allonym.files import anonymize_path, read_documents, tasks
 from allonym.files import run as runs
 from allonym.files.encoding import SAMPLE
 from allonym.files.journal import Journal, journal_path
-from allonym.files.output import PartFile, part_file_path
+from allonym.partfile import PartFile
 from allonym.replace.cast import Corpus
 
 KEY = b"0123456789abcdef"
@@ -284,14 +284,14 @@ if __name__ == "__main__":
     if where == "append": journal.Journal.append = dying(journal.Journal.append, True)
     if where == "tear":
         real = journal.Journal.append
-        def tear(self, line):
+        def tear(self, line, **options):
             global count
             count += 1
             if count == int(at):
                 self._stream.write(b'{"at": 0, "offset": 99')
                 self._stream.flush()
                 os._exit(9)
-            real(self, line)
+            real(self, line, **options)
         journal.Journal.append = tear
     if where == "write": output.PartFile.write = dying(output.PartFile.write, True)
     if where == "replace": os.replace = dying(os.replace, False)
@@ -313,7 +313,9 @@ def child(tmp_path: Path, source: Path, target: Path, where: str, at: int, worke
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+    """The files of a folder; a journal has random digits."""
+    files = (p for p in folder.rglob("*") if p.is_file() and not p.name.endswith("-journal"))
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
 
 
 @pytest.mark.slow
@@ -392,7 +394,9 @@ def unfinished(tmp_path, policy, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         anonymize_path(tmp_path / "a.jsonl", tmp_path / "b.jsonl", policy, key=KEY, batch_size=400, progress=stop)
-    assert {".b.jsonl.allonym-journal", ".b.jsonl.allonym-part"} <= set(leftovers(tmp_path))
+    assert (
+        journal_path(tmp_path / "b.jsonl").exists() and len(list(tmp_path.glob(".b.jsonl.[0-9a-f]*.allonym-part"))) == 1
+    )
     return tmp_path
 
 
@@ -404,7 +408,7 @@ def test_stopped_run_goes_on(unfinished, policy):
     other = anonymize_path(args[0], unfinished / "c.jsonl", policy, key=KEY)
     assert (unfinished / "b.jsonl").read_bytes() == (unfinished / "c.jsonl").read_bytes()
     assert report.documents == other.documents == 60 and report.digest == other.digest
-    assert leftovers(unfinished) == []
+    assert leftovers(unfinished) == [".b.jsonl.allonym-journal"]
 
 
 def test_another_run_is_not_resumed(unfinished, policy):
@@ -427,12 +431,43 @@ def test_another_run_is_not_resumed(unfinished, policy):
     source.write_bytes(data)
     journal = journal_path(target).read_bytes()
     assert KEY not in journal and b"example.com" not in journal
-    part = part_file_path(target)
+    (part,) = unfinished.glob(".b.jsonl.[0-9a-f]*.allonym-part")
     part.write_bytes(b"x" + part.read_bytes()[1:])
     with pytest.raises(DataError, match="begin again"):
         anonymize_path(source, target, policy, **same)
     assert anonymize_path(source, target, policy, overwrite=True).documents == 60
     assert leftovers(unfinished) == []
+
+
+def test_a_run_that_had_ended_is_recognised(tmp_path, policy, monkeypatch):
+    source, target = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    source.write_bytes(records(60) + b"{bad\n")
+    settings = {"key": KEY, "resume": True, "plans": tmp_path / "plans"}
+    first = anonymize_path(source, target, policy, **settings)
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()}
+    for _ in range(2):
+        again = anonymize_path(source, target, policy, **settings, report=tmp_path / "report")
+        assert again.was_complete and not first.was_complete and again.exit_code == first.exit_code == 1
+        assert (again.digest, again.documents, again.labels) == (first.digest, first.documents, first.labels)
+        assert "already complete" in again.to_text()
+    (tmp_path / "report").unlink()  # which was missing
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in tmp_path.iterdir()} == before
+    with pytest.raises(UsageError, match=r"had ended, and cannot be resumed, since these differ: key;"):
+        anonymize_path(source, target, policy, **{**settings, "key": b"another key of 16"})
+    data = source.read_bytes()
+    source.write_bytes(data.replace(b"Record 0", b"Record 1"))  # as long as before
+    with pytest.raises(UsageError, match="a source has changed since"):
+        anonymize_path(source, target, policy, **settings)
+    source.write_bytes(data)
+    target.write_bytes(b"")
+    with pytest.raises(UsageError, match=r"b\.jsonl has changed since"):
+        anonymize_path(source, target, policy, **settings)
+    with pytest.raises(UsageError, match="exists"):
+        anonymize_path(source, target, policy, key=KEY)
+    target.unlink()
+    assert anonymize_path(source, target, policy, **settings).digest == first.digest  # what is missing is made again
+    assert anonymize_path(source, target, policy, key=KEY, overwrite=True).digest == first.digest
+    assert leftovers(tmp_path) == []
 
 
 def test_two_runs_cannot_write_one_target(tmp_path):
@@ -515,7 +550,8 @@ def test_full_disk_can_be_resumed(tmp_path, policy, monkeypatch):
     assert not (tmp_path / "out" / "b.txt").exists()
     monkeypatch.undo()
     assert anonymize_path(source, tmp_path / "out", policy, resume=True).files == 2
-    assert (tmp_path / "out" / "b.txt").read_text() == "[EMAIL_ADDRESS_1]" and leftovers(tmp_path) == []
+    assert (tmp_path / "out" / "b.txt").read_text() == "[EMAIL_ADDRESS_1]"
+    assert leftovers(tmp_path) == [".out.allonym-journal"]  # which tells the next call that nothing is left to do
 
 
 def test_originals_are_for_their_owner_alone(tmp_path, policy):

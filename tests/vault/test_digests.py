@@ -235,11 +235,11 @@ def test_the_file_finds_what_the_vault_finds_and_holds_no_text(vault, tmp_path):
 
 
 def test_the_file_is_its_owners_alone_whatever_was_there(vault, tmp_path):
-    path, part = tmp_path / "letters.digests", tmp_path / ".letters.digests.allonym-part"
-    part.write_text("left by a run that was killed")
-    part.chmod(0o644)
-    vault.write_digests(path)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and not part.exists()
+    path = tmp_path / "letters.digests"
+    path.write_text("of an earlier version")
+    path.chmod(0o644)
+    vault.write_digests(path, overwrite=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and [p.name for p in tmp_path.glob("*letters*")] == [path.name]
     with pytest.raises(UsageError, match="cannot write"):
         vault.write_digests(tmp_path / "nowhere" / "letters.digests")
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
 from allonym.cli.options import declare_policy
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import escape_controls, is_terminal, make_console, print_heading, print_table
+from allonym.cli.terminal import is_terminal, make_console, print_heading, print_table
 from allonym.errors import UsageError
+from allonym.partfile import write_file
+from allonym.scratch import open_scratch_folder
 from allonym.settings import declare_setting
+from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -69,16 +71,16 @@ def demo(
             raise UsageError(f"{save} exists; --save needs a new folder")
         save.mkdir(parents=True)
         for name in (*EXAMPLES, CORPUS):
-            (save / name).write_bytes(folder.joinpath(name).read_bytes())
+            write_file(save / name, folder.joinpath(name).read_bytes())
         click.echo(f"{len(EXAMPLES) + 1} files in {save}; now: allonym anonymize {save} {save}-safe")
         return
     loaded = Policy.load(policy)
     mentions: Counter[str] = Counter()
     for name, what in EXAMPLES.items():
         print_heading(f"{name}: {what}")
-        with as_file(folder.joinpath(name)) as path, TemporaryDirectory() as target:
+        with as_file(folder.joinpath(name)) as path, open_scratch_folder() as target:
             if path.suffix == ".csv":
-                safe = Path(target) / name
+                safe = target / name
                 mentions.update(anonymize_path(path, safe, loaded, key=_KEY).labels)
                 _print_rows(*(p.read_text(encoding="utf-8").splitlines() for p in (path, safe)))
                 continue

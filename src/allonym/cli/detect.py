@@ -14,6 +14,7 @@ from allonym.cli.options import JSON, PolicyChoice, TextFields
 from allonym.cli.outputs import check_outputs
 from allonym.cli.signatures import take_options
 from allonym.settings import declare_setting
+from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
     from allonym.document import Document, Span
@@ -166,7 +167,7 @@ def _drop_unmasked_twins(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _print_findings(name: str, rows: list[dict[str, Any]], *, explain: bool) -> None:
     if name:
-        terminal.print_heading(terminal.escape_controls(name))
+        terminal.print_heading(escape_controls(name))
     cells = []
     for r in rows:
         row = [f"{r['start']}-{r['end']}", r["label"], f"{r['score']:.2f}"]
@@ -188,7 +189,7 @@ def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> 
     """Print the text with its findings marked: by colour and label on a terminal, in brackets in a pipe."""
     text, position = document.text, 0
     if name:
-        terminal.print_heading(terminal.escape_controls(name))
+        terminal.print_heading(escape_controls(name))
     if not terminal.is_terminal():
         for span in spans:
             click.echo(f"{text[position : span.start]}⟦{text[span.start : span.end]}|{span.label}⟧", nl=False)
@@ -201,9 +202,9 @@ def _print_highlighted(document: Document, spans: Iterable[Span], name: str) -> 
     marked = Text()
     for span in spans:
         colour = colours[sum(map(ord, span.label)) % len(colours)]
-        marked.append(terminal.escape_controls(text[position : span.start], lines=True))
-        marked.append(terminal.escape_controls(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
+        marked.append(escape_controls(text[position : span.start], lines=True))
+        marked.append(escape_controls(text[span.start : span.end], lines=True), style=f"bold reverse {colour}")
         marked.append(f" {span.label}", style=f"dim {colour}")
         position = span.end
-    marked.append(terminal.escape_controls(text[position:], lines=True))
+    marked.append(escape_controls(text[position:], lines=True))
     terminal.make_console().print(marked, soft_wrap=True, end="" if text.endswith("\n") else "\n")

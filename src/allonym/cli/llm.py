@@ -12,6 +12,7 @@ from allonym.cli.options import KEY_FILE, TextFields, declare_policy, read_key
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure
 from allonym.errors import EndpointError, UsageError
+from allonym.partfile import open_part_file
 from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
@@ -114,8 +115,9 @@ def write(
                 anonymize(document, chosen, key=key)
             except Recorded:
                 waiting += 1
-    with out.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(format_batch_lines(requests))
+    with open_part_file(out) as part:
+        for line in format_batch_lines(requests):
+            part.write(line.encode("utf-8"))
     print_note(
         f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:"
     )

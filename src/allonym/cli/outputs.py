@@ -58,20 +58,19 @@ def check_not_inputs(outputs: Iterable[Path], inputs: Iterable[Path | None]) -> 
     """Raise :class:`UsageError` if an output is, or lies in, an input of the run."""
     resolved = {path.resolve() for path in inputs if path is not None}
     for path in outputs:
-        if resolved & {path.resolve(), *path.resolve().parents}:
+        real = Path(os.path.realpath(path))  # unlike resolve(), it takes a link to itself
+        if resolved & {real, *real.parents}:
             raise UsageError(f"{path} is, or lies in, an input of the run, which is never changed")
 
 
 def write_files(contents: Mapping[Path, str], *, private: bool = False) -> None:
     """Write files, all or none; ``private``: readable only by their owner."""
-    from allonym.files.output import PartFile
+    from allonym.partfile import PartFile
 
     parts: list[PartFile] = []
     try:
         for path, text in contents.items():
-            parts.append(part := PartFile(path))
-            if private:
-                part.path.chmod(0o600)
+            parts.append(part := PartFile(path, private=private))
             part.write(text.encode("utf-8", "backslashreplace"))
         for part in parts:
             part.finish()

@@ -25,6 +25,7 @@ from allonym.cli.options import (
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_stdin_note, read_stdin, show_stage_bar, write_output
 from allonym.errors import DataError, UsageError
+from allonym.partfile import open_part_file, write_file
 from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
@@ -112,10 +113,10 @@ def restore(
         _report_unrestored(summary.notes, summary.unknown + len(skipped), message)
         print_note(message, label="restored:")
         return
-    if output is not None and output.is_dir():
-        raise UsageError(f"{output} is a folder; the output of one text is a file")
-    if output is not None and output.exists() and not overwrite:
-        raise UsageError(f"{output} exists; --overwrite replaces it")
+    if output is not None:
+        from allonym.files.items import check_targets_free
+
+        check_targets_free([output], (), overwrite)
     keys["plan"] = None if plans is None else read_single_plan(plans)
     with vault.open_vault() or nullcontext() as keeper:
         if stream:
@@ -127,7 +128,7 @@ def restore(
     if output is None:
         write_output(result.text)
     else:
-        output.write_bytes(restored := encoding.encode_file(result.text))
+        write_file(output, restored := encoding.encode_file(result.text))
         if note := note_new_encoding(data, restored):
             print_note(note)
     if explain:
@@ -190,7 +191,7 @@ def _read_text_stream(source: str) -> Iterator[str]:
 
 
 def _write_pieces(pieces: Iterable[str], output: Path | None) -> None:
-    with nullcontext() if output is None else output.open("wb") as file:
+    with nullcontext() if output is None else open_part_file(output) as file:
         for piece in pieces:
             if file is None:
                 write_output(piece)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.errors import DataError
+from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 PATIENCE = 0.3  # seconds before a bar appears
-
-# Control characters become visible pictures, so that a text can neither steer the terminal nor break a table.
-_VISIBLE = {c: 0x2400 + c for c in range(32)} | {127: 0x2421} | dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-_VISIBLE |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C), 0xB7)
-_VISIBLE |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
-_LINES = {c: p for c, p in _VISIBLE.items() if c not in (9, 10)}
 
 
 def is_terminal(*, stderr: bool = False) -> bool:
@@ -42,11 +37,6 @@ def make_console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, markup=False, emoji=False)
-
-
-def escape_controls(text: str, *, lines: bool = False) -> str:
-    """Make control and direction characters visible; ``lines`` keeps line ends and tabs."""
-    return text.translate(_LINES if lines else _VISIBLE)
 
 
 def write_output(text: str) -> None:
@@ -66,7 +56,7 @@ def print_note(text: str, *, label: str = "note:") -> None:
     """Print one line on standard error, with ``note:``, ``error:`` or another label in front."""
     colour = "red" if label == "error:" else "yellow"
     shown = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
+    click.echo(f"{click.style(label, fg=colour, bold=True)} {escape_controls(text, lines=True)}", err=True, color=shown)
 
 
 def print_unread_warning(unread: Mapping[str, int], characters: int) -> None:
@@ -97,7 +87,7 @@ def print_labelled_values(rows: Sequence[tuple[str, object]], indent: str = "") 
     """Print names, dimmed, and their values."""
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
-        click.echo(f"{indent}{click.style(name.ljust(width), dim=True)}  {value}")
+        click.echo(f"{indent}{click.style(name.ljust(width), dim=True)}  {escape_controls(str(value), lines=True)}")
 
 
 def print_table(

@@ -18,6 +18,8 @@ from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.cli.train_options import SHARES, Parts, Reading, Selection, Shares, Training
 from allonym.errors import require_extra
+from allonym.partfile import write_file
+from allonym.scratch import open_scratch_folder
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
@@ -233,7 +235,7 @@ def _count_records(records: Sequence[Record]) -> dict[str, int]:
 
 def _write_json(path: Path, value: object) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_file(path, (dumps(value, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
 
 
 @train.command(short_help="Split annotated text by document.")
@@ -333,7 +335,6 @@ def search(
     Example:
       allonym train search corpus.jsonl --backend spacy --trials 30 --set epochs=10 --output search
     """
-    import tempfile
 
     from allonym.train import backends
     from allonym.train import search as searching
@@ -346,9 +347,9 @@ def search(
 
     def score_trial(drawn: Mapping[str, Any]) -> float:
         options = training.make_options((backend,), {**training.set, **drawn})[backend]
-        with tempfile.TemporaryDirectory(prefix="allonym-") as folder:
-            backends.train(backend, train, dev, Path(folder), options=options, setup=setup)
-            return backends.score_predictor(backends.load(backend, Path(folder)), dev, setup).strict.f1
+        with open_scratch_folder() as folder:
+            backends.train(backend, train, dev, folder, options=options, setup=setup)
+            return backends.score_predictor(backends.load(backend, folder), dev, setup).strict.f1
 
     def print_trial(trial: searching.Trial) -> None:
         if not quiet:
@@ -366,7 +367,7 @@ def _write_search_report(trials: Sequence[Any], space: Sequence[Any], out: Path,
     from allonym.train import search as searching
 
     out.mkdir(parents=True, exist_ok=True)
-    (out / "trials.csv").write_text(searching.format_trials(trials, space), encoding="utf-8")
+    write_file(out / "trials.csv", searching.format_trials(trials, space).encode("utf-8"))
     best = max(trials, key=lambda trial: (trial.score, -trial.number))
     _write_json(out / "best.json", {"score": best.score, "trial": best.number, "options": dict(best.values)})
     for suffix in ("png", "svg"):
@@ -377,6 +378,6 @@ def _write_search_report(trials: Sequence[Any], space: Sequence[Any], out: Path,
         rows.append((row.name, f"{row.share:.3f}", correlation, best.values[row.name]))
     head = ["option", "importance", "correlation", "best"]
     lines = [",".join(map(str, row)) for row in [head, *rows]]
-    (out / "importance.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_file(out / "importance.csv", ("\n".join(lines) + "\n").encode("utf-8"))
     print_table(head, rows, right=(1, 2, 3))
     print_note(f"best strict F1 on the development part: {best.score:.4f} (trial {best.number + 1})", label="found:")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ from allonym.cli.options import JSON, OVERWRITE, FromSecret, SecretChoice, ToSec
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
+from allonym.partfile import write_file
 from allonym.settings import REQUIRED, declare_setting
 
 if TYPE_CHECKING:
@@ -339,13 +339,9 @@ def _make_or_read_secret(new_file: Path | None, choice: SecretChoice) -> Secret:
         raise UsageError(f"--new-secret-file makes a secret and {named[0]} names one; they cannot be combined")
     line = new_secret()
     try:
-        opened = os.open(new_file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        write_file(new_file, f"{line}\n".encode(), private=True, replaces=False, makes_folders=False)
     except FileExistsError:
         raise UsageError(f"{new_file} exists already; --new-secret-file needs a new file") from None
-    with open(opened, "w", encoding="utf-8") as out:
-        out.write(line + "\n")
-        out.flush()
-        os.fsync(out.fileno())
     return read_secret(line, str(new_file))
 
 

@@ -21,8 +21,9 @@ from allonym.export.shapes import Shape
 from allonym.export.split import NAMES, Split
 from allonym.files import read_documents
 from allonym.files.items import check_targets_free, list_items
-from allonym.files.output import LinesFile, PartFile, combine_output_digests, digest_file
+from allonym.files.output import LinesFile, combine_output_digests, digest_file
 from allonym.files.runreport import list_package_versions
+from allonym.partfile import PartFile
 from allonym.pipeline import detect
 from allonym.policy import Policy
 from allonym.serial import Serialisable

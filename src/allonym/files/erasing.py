@@ -12,7 +12,6 @@ import gzip
 import json
 import os
 import re
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,12 +24,13 @@ from typing import TYPE_CHECKING, Any
 
 from allonym.document import Document, Interval, merge_intervals
 from allonym.errors import AllonymError, DataError, PlanMismatch, UsageError, VaultError
-from allonym.files.output import write_file
 from allonym.files.rewrite import rewrite_path
 from allonym.files.run import read_documents
 from allonym.keys import derive_operator_key
 from allonym.llm.cache import Cache
+from allonym.partfile import write_file
 from allonym.plan import Edit, apply_edits_to_parts, digest, drop_edits, read_plan_rows
+from allonym.scratch import open_scratch_folder
 from allonym.text.name_forms import NameForms
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def cover_person_in_bytes(
     Raises:
         DataError: the content is packed, and cannot be unpacked.
     """
-    with tempfile.TemporaryDirectory() as folder:
+    with open_scratch_folder() as folder:
         file = Path(folder, "file" + "".join(Path(name).suffixes[-2:]))
         file.write_bytes(data)
         places, is_named = cover_person(file, forms, known_places)
@@ -250,7 +250,7 @@ def _rewrite_documents(file: Path, forms: NameForms, known_places: Places) -> in
         count += len(edits)
         return tuple(apply_edits_to_parts(text, document.parts or ((0, len(text)),), edits))
 
-    with tempfile.TemporaryDirectory() as folder:
+    with open_scratch_folder() as folder:
         target = Path(folder, file.name)
         try:
             rewrite_path(file, target, cover_parts, verify=False)

@@ -10,6 +10,7 @@ from pathlib import Path
 from allonym.errors import DataError, UsageError
 from allonym.files.formats import format_of, get_format
 from allonym.files.record import Failure, Format
+from allonym.partfile import check_plain_target
 
 _TEXT_FORMATS = frozenset("txt md jsonl json csv tsv html eml mbox ics vcf xml yaml ipynb srt vtt rtf".split())
 _NOWHERE = Path(os.devnull, "folder")
@@ -97,10 +98,10 @@ def _has_gzip_suffix(target: Path | None) -> bool:
 
 def check_outputs_distinct(items: Sequence[Item], extras: Sequence[Path]) -> None:
     """Raise :class:`UsageError` if two outputs of the run are the same file, or one of them is a source."""
-    sources = {item.source.resolve() for item in items if item.source is not None}
-    paths: set[Path] = set()
+    sources = {os.path.realpath(item.source) for item in items if item.source is not None}
+    paths: set[str] = set()
     for path in (*(item.target for item in items if item.target is not None), *extras):
-        real = path.resolve()
+        real = os.path.realpath(path)  # unlike resolve(), it takes a link to itself
         if real in sources:
             raise UsageError(f"{path} is a source of the run; a source is never changed")
         if real in paths:
@@ -125,8 +126,20 @@ def check_target_suffix(items: Sequence[Item]) -> None:
             raise UsageError(f"{item.name} is written as .{written}, and {item.target} is called a .{named} file")
 
 
-def check_targets_free(targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool) -> None:
-    """Raise :class:`UsageError` if an output of the run exists and may not be replaced."""
+def check_targets_free(
+    targets: Sequence[Path | None], extras: Sequence[Path], overwrite: bool, folder: Path | None = None
+) -> None:
+    """Raise :class:`UsageError` if an output of the run exists and may not be replaced, or is no plain file.
+
+    ``folder``: the targets lie below it, and a link to another folder there is refused too.
+    """
     for path in (*targets, *extras):
-        if path is not None and path.exists() and not overwrite:
+        if path is None:
+            continue
+        check_plain_target(path)
+        if path.exists() and not overwrite:
             raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")
+    below = {parent for path in targets if path is not None for parent in path.parents} if folder is not None else ()
+    for parent in sorted(below):
+        if folder in parent.parents and parent.is_symlink():
+            raise UsageError(f"{parent} is a link to another folder; remove it, or give another target")

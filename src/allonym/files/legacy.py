@@ -12,11 +12,11 @@ import subprocess
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from allonym.errors import DataError
 from allonym.files.office import OLE
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
+from allonym.scratch import open_scratch_folder
 
 SECONDS = 300
 """Time after which a conversion is given up."""
@@ -55,7 +55,7 @@ def convert_by_libreoffice(data: bytes, old: str, new: str) -> bytes:
             f"a .{old} file is read through LibreOffice, which is not installed here; install it, or save the file as "
             f".{old}x"
         )
-    with TemporaryDirectory() as folder:
+    with open_scratch_folder() as folder:
         source, target = Path(folder, f"file.{old}"), Path(folder, "out", f"file.{new}")
         source.write_bytes(data)
         settings = Path(folder, "profile", "user", "registrymodifications.xcu")

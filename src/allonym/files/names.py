@@ -12,8 +12,9 @@ from allonym.batch import Key
 from allonym.detection.listed_names import has_listed_name
 from allonym.document import Document
 from allonym.files.items import Item
-from allonym.files.output import digest_file, write_file
+from allonym.files.output import digest_file
 from allonym.files.table import Cell
+from allonym.partfile import write_file
 from allonym.policy import Policy
 
 MAX_CHECKED = 500

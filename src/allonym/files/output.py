@@ -1,25 +1,18 @@
-"""Atomic output: hidden part files that are renamed when complete, and pipes."""
+"""The outputs of a run: lines, chunks of a format, and pipes."""
 
 from __future__ import annotations
 
-import contextlib
 import gzip
 import io
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b, file_digest
 from pathlib import Path
-from typing import BinaryIO
 
 from allonym.errors import DataError
 from allonym.files.items import Item
 from allonym.files.record import ChunkWriter
-
-
-def part_file_path(target: Path) -> Path:
-    """Return the hidden part file of ``target``."""
-    return target.with_name(f".{target.name}.allonym-part")
+from allonym.partfile import PartFile
 
 
 def digest_file(path: Path) -> str:
@@ -36,95 +29,13 @@ def combine_output_digests(digests: Sequence[tuple[str, str]], is_folder: bool) 
     return blake2b(rows.encode("utf-8", "surrogateescape"), digest_size=32).hexdigest()
 
 
-def hash_next_bytes(stream: BinaryIO, length: int) -> blake2b | None:
-    """Return the hash of the next ``length`` bytes of a stream; None if there are fewer."""
-    state = blake2b(digest_size=32)
-    while length and (block := stream.read(min(length, 1 << 20))):
-        state.update(block)
-        length -= len(block)
-    return None if length else state
-
-
-class PartFile:
-    """A file that is written under a hidden name and renamed when it is complete.
-
-    Args:
-        target: its final name.
-        length: bytes to keep of an existing part file.
-        digest: required digest of those bytes; empty: not checked.
-
-    Attributes:
-        stream: the file object, for writers that do not append.
-
-    Raises:
-        DataError: the part file is shorter than ``length`` or does not have the digest.
-    """
-
-    def __init__(self, target: Path, length: int = 0, digest: str = "") -> None:
-        self.target = target
-        self.path = part_file_path(target)
-        self.length = length
-        self.hash = blake2b(digest_size=32)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        self.stream: BinaryIO = self.path.open("r+b" if length else "w+b")
-        if length:
-            self.truncate_to(length, digest)
-
-    def write(self, data: bytes) -> None:
-        """Append bytes."""
-        self.stream.write(data)
-        self.hash.update(data)
-        self.length += len(data)
-
-    def truncate_to(self, length: int, digest: str = "") -> None:
-        """Drop all bytes after ``length``. Raises :class:`DataError` if there are fewer, or ``digest`` differs."""
-        self.stream.flush()
-        self.stream.seek(0)
-        state = hash_next_bytes(self.stream, length)
-        if state is None or (digest and state.hexdigest() != digest):
-            self.stream.close()
-            raise DataError(f"{self.path} was changed after the run was interrupted; begin again with overwrite")
-        self.stream.truncate(length)
-        self.stream.seek(length)
-        self.hash, self.length = state, length
-
-    def sync(self) -> None:
-        """Make sure that all bytes are on the disk."""
-        self.stream.flush()
-        os.fsync(self.stream.fileno())
-
-    def finish(self) -> None:
-        """Rename the file to its final name, replacing an existing file."""
-        if not self.stream.closed:
-            self.sync()
-            self.stream.close()
-        os.replace(self.path, self.target)
-
-    def close(self, *, remove: bool) -> None:
-        """Close the file without finishing it."""
-        with contextlib.suppress(OSError):  # a full disk, which has been reported already
-            self.stream.close()
-        if remove:
-            self.path.unlink(missing_ok=True)
-
-
-def write_file(target: Path, data: bytes, *, private: bool = False) -> None:
-    """Write a whole file atomically; ``private``: readable only by its owner."""
-    part = PartFile(target)
-    try:
-        if private:
-            part.path.chmod(0o600)
-        part.write(data)
-        part.finish()
-    finally:
-        part.close(remove=True)
-
-
 class LinesFile:
-    """A file of JSON lines, created with its first line; ``private``: readable only by its owner."""
+    """A file of JSON lines, created with its first line; ``private`` and ``announce`` as for :class:`PartFile`."""
 
-    def __init__(self, target: Path | None, *, private: bool = False) -> None:
-        self.target, self.private = target, private
+    def __init__(
+        self, target: Path | None, *, private: bool = False, announce: Callable[[Path], object] | None = None
+    ) -> None:
+        self.target, self.private, self._announce = target, private, announce
         self.part: PartFile | None = None
         self.complete = False
 
@@ -133,23 +44,23 @@ class LinesFile:
         """Bytes written so far."""
         return self.part.length if self.part else 0
 
-    def resume_after(self, length: int) -> None:
-        """Continue after ``length`` bytes of an interrupted run."""
+    def resume_after(self, length: int, old_part: Path | None) -> None:
+        """Continue after ``length`` bytes of an interrupted run, in its part file; None: it is complete."""
         if not length or self.target is None:
             return
-        if not part_file_path(self.target).exists() and self.target.exists() and self.target.stat().st_size == length:
+        if old_part is not None:
+            self.part = PartFile(self.target, private=self.private, old_part=old_part, length=length)
+        elif self.target.is_file() and self.target.stat().st_size == length:
             self.complete = True
-            return
-        self.part = PartFile(self.target, length)
+        else:
+            raise DataError(f"{self.target} was changed after the run was interrupted; begin again with overwrite")
 
     def write(self, line: str) -> None:
         """Append a line."""
         if self.target is None:
             return
         if self.part is None:
-            self.part = PartFile(self.target)
-            if self.private:
-                self.part.path.chmod(0o600)
+            self.part = PartFile(self.target, private=self.private, announce=self._announce)
         self.part.write(line.encode("utf-8", "backslashreplace") + b"\n")
 
     def finish(self) -> None:
@@ -159,7 +70,6 @@ class LinesFile:
             self.complete = True
         elif self.target is not None and not self.complete:
             self.close(remove=True)
-            part_file_path(self.target).unlink(missing_ok=True)
             self.target.unlink(missing_ok=True)
 
     def close(self, *, remove: bool) -> None:

@@ -10,10 +10,19 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
-from allonym.batch import RECORD_ERRORS, Findings, Key, describe_failure, detect_records, run_records
+from allonym.batch import (
+    RECORD_ERRORS,
+    Findings,
+    Key,
+    describe_failure,
+    detect_records,
+    retry_out_of_memory,
+    run_records,
+)
 from allonym.batch import Failure as Failure
 from allonym.document import KEPT, Document, Reach, Span, merge_intervals, splice_text
 from allonym.errors import DataError
@@ -218,7 +227,8 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         if isinstance(outcome, Anonymized):
             try:
                 edits = [(edit.start, edit.end, edit.replacement) for edit in outcome.plan.edits]
-                written[-1] = render_and_verify_draft(piece, outcome.parts, edits, quotes=job.quotes)
+                render = partial(render_and_verify_draft, piece, outcome.parts, edits, quotes=job.quotes)
+                written[-1] = retry_out_of_memory(render)
             except RECORD_ERRORS as error:
                 outcome = Failure(outcome.id, piece.line, describe_failure(error))
         if isinstance(outcome, Failure):

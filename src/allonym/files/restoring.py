@@ -13,8 +13,8 @@ from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.encoding import decode_file
 from allonym.files.formats import format_of
 from allonym.files.items import check_outputs_distinct, check_target_suffix, check_targets_free, list_items
-from allonym.files.output import write_file
 from allonym.files.rewrite import rewrite_path
+from allonym.partfile import write_file
 from allonym.plan import Plan, apply_edits_to_parts, digest, read_plan_rows
 from allonym.restoration import Restored, Restorer
 from allonym.serial import Serialisable

@@ -11,9 +11,10 @@ from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.files.fields import ID_NAMES
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items
-from allonym.files.output import ChunkOutput, PartFile
+from allonym.files.output import ChunkOutput
 from allonym.files.record import Draft, Failure, Job, list_changed_words, render_and_verify_draft
 from allonym.files.tasks import parse_all_chunks
+from allonym.partfile import PartFile
 from allonym.policy import Policy
 
 Parts = Callable[[int, Document], "tuple[str, ...] | None"]

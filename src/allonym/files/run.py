@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -25,16 +26,7 @@ from allonym.files.items import (
 )
 from allonym.files.journal import Journal
 from allonym.files.names import count_identifying_names, give_safe_names, write_name_list
-from allonym.files.output import (
-    ChunkOutput,
-    LinesFile,
-    PartFile,
-    Pipe,
-    combine_output_digests,
-    digest_file,
-    part_file_path,
-    write_file,
-)
+from allonym.files.output import ChunkOutput, LinesFile, Pipe, combine_output_digests, digest_file
 from allonym.files.record import AnonymizedChunk, DocumentKey, Draft, Failure, Job, Tally
 from allonym.files.runreport import RunReport, list_package_versions
 from allonym.files.tasks import (
@@ -49,6 +41,7 @@ from allonym.files.tasks import (
     read_tasks,
 )
 from allonym.keys import derive_operator_key
+from allonym.partfile import PartFile, write_file
 from allonym.plan import ReaderScore, digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
@@ -163,8 +156,12 @@ def anonymize_path(
     run = Run(items, job, journal, is_folder, *extra_paths, safe_names)
     keep = False
     try:
-        if not run.resumed:
-            check_targets_free([item.target for item in items], extras, overwrite)
+        check_targets_free(
+            [] if run.resumed else [item.target for item in items],
+            [] if run.resumed else extras,
+            overwrite,
+            Path(target) if is_folder else None,
+        )
         run.restore_progress()
         with closing(cast(Any, _anonymize_tasks(items, run.read_tasks(batch_size), job, workers))) as results:
             for place, treated in results:
@@ -173,10 +170,12 @@ def anonymize_path(
                     progress(place.consumed, sum(i.size for i in items) or None)
         run.finish_quarantine_and_plans()
         run_report = run.make_report(settings, time.monotonic() - began)
-        if name_list is not None:
+        extras_done = [path for path in extras if run.was_complete and path.exists()]
+        if name_list is not None and Path(name_list) not in extras_done:
             write_name_list(Path(name_list), originals_of_names, items)
-        if report is not None:
+        if report is not None and Path(report) not in extras_done:
             write_file(Path(report), run_report.to_json().encode())
+        keep = resume and not overwrite and run.record_ending()
         return run_report
     except (KeyboardInterrupt, OSError, AllonymError) as error:
         # A run that was interrupted, or whose disk is full, can still be resumed.
@@ -248,6 +247,12 @@ def _is_output_intact(item: Item, journal_line: Mapping[str, Any]) -> bool:
     return bool(digest_file(item.target) == journal_line["digest"])
 
 
+def _digest_sources(items: Sequence[Item]) -> str:
+    """Return the digest of the contents of all sources that a format reads."""
+    sources = [(item.name, item.source) for item in items if item.source is not None and item.format is not None]
+    return combine_output_digests([(name, digest_file(source)) for name, source in sources], is_folder=True)
+
+
 class Run:
     """The state of a run: its outputs, its counts, and the current file.
 
@@ -272,11 +277,13 @@ class Run:
     ) -> None:
         self.items, self.job, self.journal, self.is_folder = items, job, journal, is_folder
         self.has_safe_names = has_safe_names
-        self.quarantine, self.plans = LinesFile(quarantine), LinesFile(plans, private=job.originals)
+        self.quarantine = LinesFile(quarantine, announce=self._make_announcer(quarantine))
+        self.plans = LinesFile(plans, private=job.originals, announce=self._make_announcer(plans))
         self.tally = Tally()
         self.refused: list[tuple[str, str]] = []
         self.digests: list[tuple[str, str]] = []
         self.resumed = journal is not None and journal.resumed
+        self.was_complete = False
         self.start, self.offset, self.read = 0, 0, ""
         self._out: ChunkOutput | None = None
         self._file_tally, self._line, self._skip = Tally(), 0, -1
@@ -287,27 +294,63 @@ class Run:
         """Yield all chunks of all files, from the point where the run stopped."""
         return read_tasks(self.items, self.job, self.is_folder, size, Stretch(self.start, self.offset, read=self.read))
 
+    def _make_announcer(self, target: Path | None) -> Callable[[Path], object] | None:
+        return partial(self.journal.announce_part, target) if self.journal and target else None
+
     def restore_progress(self) -> None:
-        """Set the state of the run to the point in the journal, and cut its part files there."""
+        """Set the state of the run to the point in the journal, and cut its part files there.
+
+        Raises:
+            UsageError: the earlier run had ended, and its sources or outputs were changed since.
+        """
         if self.journal is None or not self.resumed:
             return
         lengths = (0, 0)
-        for index, line in enumerate(self.journal.file_lines):
-            if not _is_output_intact(self.items[index], line):
+        file_lines = {line["done"]: line for line in self.journal.file_lines}  # a file may have been made again
+        for index, finished_item in enumerate(self.items):
+            if index not in file_lines:
+                break
+            line = file_lines[index]
+            if not _is_output_intact(finished_item, line):
+                self._check_not_changed_after_ending(finished_item, self.journal.ending)
                 break
             lengths = line["q"], line["p"]
-            self._count_finished_file(self.items[index], line)
+            self._count_finished_file(finished_item, line)
             self.start = index + 1
+        if self.start == len(self.items) and self.journal.ending:
+            if self.journal.ending["inputs"] != _digest_sources(self.items):
+                raise UsageError(
+                    "the run had ended, and a source has changed since; overwrite (--overwrite) begins again"
+                )
+            self.was_complete = True
         self._lengths = lengths
         line = self.journal.checkpoint
         item = self.items[self.start] if self.start < len(self.items) else None
-        if item and item.target and line.get("at") == self.start and part_file_path(item.target).exists():
+        part = self.journal.find_part(item.target) if item and item.target else None
+        if item and item.target and line.get("at") == self.start and part is not None:
             lengths, self._lengths = (line["q"], line["p"]), (line["q0"], line["p0"])
             self.offset, self.read, self._line = line["offset"], line["read"], line["line"]
             self._file_tally = Tally.from_dict(line["tally"])
-            self._out = ChunkOutput(item, PartFile(item.target, line["out"], line["digest"]))
-        self.quarantine.resume_after(lengths[0])
-        self.plans.resume_after(lengths[1])
+            out = PartFile(item.target, old_part=part, length=line["out"], digest=line["digest"])
+            self._out = ChunkOutput(item, out)
+        part_paths = [self._out.part.path] if self._out else []
+        for lines, length in zip((self.quarantine, self.plans), lengths, strict=True):
+            if lines.target is not None:
+                lines.resume_after(length, self.journal.find_part(lines.target))
+                part_paths += [lines.part.path] if lines.part else []
+        self.journal.remove_parts(*part_paths)
+
+    def _check_not_changed_after_ending(self, item: Item, ending: Mapping[str, Any]) -> None:
+        if ending and item.target is not None and item.target.exists():
+            raise UsageError(
+                f"the run had ended, and {item.target} has changed since; overwrite (--overwrite) begins again"
+            )
+
+    def record_ending(self) -> bool:
+        """Note in the journal that the run has ended, for the next call; tell whether there is a journal."""
+        if self.journal is not None and not self.was_complete:
+            self.journal.append({"ended": True, "inputs": _digest_sources(self.items)})
+        return self.journal is not None
 
     def _count_finished_file(self, item: Item, line: Mapping[str, Any]) -> None:
         self.tally.add(Tally.from_dict(line["tally"]))
@@ -328,7 +371,8 @@ class Run:
             self._refuse_file(place, item, refused)
             return
         if self._out is None:
-            self._out = ChunkOutput(item, PartFile(item.target) if item.target else Pipe())
+            announce = self._make_announcer(item.target)
+            self._out = ChunkOutput(item, PartFile(item.target, announce=announce) if item.target else Pipe())
         self._out.write(treated.data)
         for failure in treated.failures:
             reason = json.dumps(failure.reason, ensure_ascii=False)
@@ -432,6 +476,7 @@ class Run:
             refused=tuple(self.refused),
             digest=combine_output_digests(self.digests, self.is_folder),
             seconds=seconds,
+            was_complete=self.was_complete,
             identifying_names=count_identifying_names(self.items, self.job.policy, self.is_folder),
             **self.tally.to_dict() | {"reader": ReaderScore(**self.tally.reader)},
         )

@@ -13,6 +13,7 @@ from allonym.detection.languages import describe_unread
 from allonym.labels import UNREAD_TEXT
 from allonym.plan import ReaderScore
 from allonym.serial import Serialisable
+from allonym.text.controls import escape_controls
 
 SCHEMA = 1
 _DEPENDENCIES = ("google-re2", "phonenumberslite", "py3langid", "python-stdnum", "cryptography", "lxml", "pyarrow")
@@ -43,6 +44,7 @@ class RunReport(Serialisable):
         versions: of allonym, Python and the packages that decide on findings.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
         seconds: wall clock time, since the last resume.
+        was_complete: whether an earlier call with ``resume`` had done all of it, so that this one wrote nothing.
     """
 
     documents: int = 0
@@ -66,6 +68,7 @@ class RunReport(Serialisable):
     identifying_names: int = 0
     identifying_ids: int = 0
     identifying_headers: Mapping[str, int] = field(default_factory=dict)
+    was_complete: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -92,6 +95,8 @@ class RunReport(Serialisable):
             f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
             f"allonym {self.versions.get('allonym')}",
         ]
+        if self.was_complete:
+            lines[0] = "already complete: an earlier run wrote everything, from the same sources with the same settings"
         for title, counts in (("replaced", self.labels), ("operators", self.operators)):
             if counts:
                 lines.append(f"{title}:")
@@ -139,7 +144,7 @@ class RunReport(Serialisable):
         if self.quarantined:
             lines.append(f"{_format_count(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:
-            lines.append(f"not written: {name}: {why}")
+            lines.append(escape_controls(f"not written: {name}: {why}"))
         lines.append(f"digest {self.digest}")
         return "\n".join(lines) + "\n"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from allonym import __version__
 from allonym.errors import UsageError
-from allonym.files.output import write_file
+from allonym.partfile import write_file
 
 FORMAT = 1
 """Version of the files; files of another version are not read."""

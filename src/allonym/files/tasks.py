@@ -8,17 +8,18 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO, cast
 
-from allonym.batch import RECORD_ERRORS, Findings, describe_failure
+from allonym.batch import RECORD_ERRORS, Findings, describe_failure, retry_out_of_memory
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.columns import Column
 from allonym.files.formats import get_format
 from allonym.files.items import Item, list_sources
-from allonym.files.output import hash_next_bytes
 from allonym.files.record import AnonymizedChunk, Chunk, Draft, Job, ParsedChunk, anonymize_chunk, detect_in_documents
+from allonym.partfile import hash_next_bytes
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
 
@@ -55,7 +56,7 @@ def detect_in_task(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     if task.chunk is None:
         return task, None
     try:
-        pieces = get_format(task.format).parse(task.chunk, job).pieces
+        pieces = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job)).pieces
         return task, detect_in_documents((p.document for p in pieces if isinstance(p, Draft)), job, job.key)
     except UsageError:
         raise
@@ -68,7 +69,8 @@ def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None)
     if task.chunk is None:
         return task.place, AnonymizedChunk(refused=task.refused)
     try:
-        return task.place, anonymize_chunk(get_format(task.format).parse(task.chunk, job), job, findings)
+        parsed = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job))
+        return task.place, anonymize_chunk(parsed, job, findings)
     except (VaultError, UsageError):
         raise
     except (DataError, *RECORD_ERRORS) as error:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import NamedTuple
 
 from allonym.errors import UnknownNameError
 from allonym.kb.base import APPLICATION, KINDS, SCHEMA, fold_key
+from allonym.partfile import open_part_file
 
 OWN, TRANSLATED, ALIAS = 0, 1, 2
 
@@ -135,12 +134,8 @@ class Store:
 @contextmanager
 def open_store(path: Path) -> Iterator[Store]:
     """Yield a store that becomes the file ``path`` when the block ends well, and leaves nothing when it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    os.close(handle)
-    part = Path(name)
-    try:
-        connection = sqlite3.connect(part)
+    with open_part_file(path) as part:
+        connection = sqlite3.connect(part.path)
         try:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
@@ -152,9 +147,3 @@ def open_store(path: Path) -> Iterator[Store]:
             connection.execute("VACUUM")
         finally:
             connection.close()
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.chmod(0o644)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -11,13 +11,13 @@ in the file, because the endpoint has to read it.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from allonym.keys import Cipher, expand_key
+from allonym.partfile import write_file
 
 if TYPE_CHECKING:
     from allonym.llm.client import Client
@@ -59,14 +59,7 @@ class Cache:
         path = self._make_path(name)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         sealed = self._cipher.seal(answer, _VERSION + name.encode())
-        part = path.with_name(f"{path.name}.{os.urandom(6).hex()}.part")
-        try:
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(sealed)
-            os.replace(part, path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+        write_file(path, sealed, private=True, is_durable=False)
 
     def _make_path(self, name: str) -> Path:
         return self._folder / name[:2] / f"{name[2:]}.bin"

@@ -18,7 +18,7 @@ from allonym import __version__
 from allonym.batch import describe_failure
 from allonym.errors import AllonymError, DataError, MissingExtra, RequestError, UsageError, check_names
 from allonym.files.items import Item, list_sources
-from allonym.files.output import write_file
+from allonym.partfile import write_file
 from allonym.project.agreement import ReviewResult, count_unseen_words, measure_reviews
 from allonym.project.documents import (
     ProjectDocument,

@@ -19,9 +19,9 @@ from typing import Any
 
 from allonym import __version__
 from allonym.errors import DataError, MissingExtra, UsageError
-from allonym.files.output import PartFile
 from allonym.files.run import anonymize_path
 from allonym.files.runreport import RunReport
+from allonym.partfile import PartFile
 from allonym.project.project import Project
 
 SCHEMA = 1

@@ -18,8 +18,8 @@ from typing import Any
 
 from allonym.document import Interval
 from allonym.errors import DataError, UsageError
-from allonym.files.output import write_file
 from allonym.labels import TAXONOMY
+from allonym.partfile import write_file
 from allonym.plan import Edit
 from allonym.project.project import Project
 from allonym.project.readings import FindingDecision, LeakMark, Reading, make_checked_reading

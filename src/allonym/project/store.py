@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UsageError
-from allonym.files.output import write_file
 from allonym.keys import Cipher, derive_operator_key
+from allonym.partfile import write_file
 
 _PURPOSE, _WORK = "project files", "work"
 

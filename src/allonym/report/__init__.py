@@ -14,6 +14,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from allonym.errors import UsageError, hide_foreign_errors
+from allonym.partfile import write_file
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.html_page import html
 from allonym.report.markdown_page import markdown
@@ -66,4 +67,4 @@ def write(page: Page, path: str | Path) -> None:
         raise UsageError(f"report {path.name}: must end in {', '.join(FORMATS)}, got {path.suffix or 'no ending'}")
     text = render(page, form)
     with hide_foreign_errors(f"cannot write report {path.name}", OSError, error=UsageError):
-        path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
+        write_file(path, text.encode("utf-8", "replace"), makes_folders=False)

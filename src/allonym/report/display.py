@@ -20,8 +20,8 @@ from allonym.detection.selection import count_unread_characters
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval, Span
 from allonym.errors import UsageError, hide_foreign_errors
-from allonym.files.output import write_file
 from allonym.labels import TAXONOMY, Taxonomy
+from allonym.partfile import write_file
 from allonym.pipeline import Anonymized, AnyPolicy, detect
 from allonym.plan import Edit, Plan, apply
 from allonym.policy import Policy

@@ -20,6 +20,7 @@ from allonym.report.charts import LEVELS, draw_bars, draw_bubbles, draw_chart, f
 from allonym.report.page import Bars, Block, Bubbles, Chart, Key, Mark, Page, Reader, Section
 from allonym.report.svg import draw_element, draw_mark_outline, get_colour_class
 from allonym.report.values import format_cell, format_number, list_column_decimals, list_column_methods
+from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -163,6 +164,7 @@ def load_template_environment(package: str, needed_for: str, extra: str) -> Envi
     environment = Environment(
         loader=PackageLoader(package, "templates"),
         autoescape=True,
+        finalize=lambda value: escape_controls(value, lines=True) if type(value) is str else value,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

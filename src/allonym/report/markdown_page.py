@@ -9,6 +9,7 @@ from typing import Any
 from allonym.report import page as blocks
 from allonym.report.svg import get_point_value
 from allonym.report.values import format_cell, format_number, list_column_decimals
+from allonym.text.controls import escape_controls
 
 ROWS = 40
 """Rows of a table that are written; a line says how many more there are."""
@@ -177,7 +178,7 @@ def _format_table(names: Iterable[str], rows: Iterable[Iterable[str]], numeric: 
 
 
 def _escape_text(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split())).replace("://", ":\\//")
+    return _SPECIAL.sub(r"\\\1", " ".join(escape_controls(text, lines=True).split())).replace("://", ":\\//")
 
 
 _KINDS: dict[str, Callable[[Any, int], list[str]]] = {

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from allonym.errors import UsageError, hide_foreign_errors
+from allonym.partfile import write_file
 from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Facts, Group, Kind, Multiples, Page, Point, Series, Tabs
 from allonym.report.svg import get_point_value
@@ -79,7 +80,8 @@ class Plot(dict[str, Any]):
         if path.suffix.lower() != ".json":
             raise UsageError(f"plot {path.name}: must end in .json, got {path.suffix or 'no ending'}")
         with hide_foreign_errors(f"cannot write plot {path.name}", OSError, error=UsageError):
-            path.write_text(json.dumps(self, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+            text = json.dumps(self, ensure_ascii=False, allow_nan=False) + "\n"
+            write_file(path, text.encode("utf-8"), makes_folders=False)
 
 
 def vega(result: Result | Plain | Page) -> dict[str, Plot]:

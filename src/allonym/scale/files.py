@@ -22,11 +22,11 @@ from allonym import __version__
 from allonym.batch import Key
 from allonym.errors import AllonymError, DataError, UsageError
 from allonym.files.journal import Journal, check_journal_head, make_journal_head
-from allonym.files.output import write_file
 from allonym.files.record import Job, Tally
 from allonym.files.run import Advance, Run, describe_run_identity, describe_settings
 from allonym.files.runreport import RunReport
 from allonym.files.tasks import BATCH
+from allonym.partfile import write_file
 from allonym.policy import Policy
 from allonym.scale.cluster import connect_ray, count_processors
 from allonym.scale.partitions import OPEN, Outcome, Schedule, Step, Worker, choose_slice_size, read_group_result

@@ -11,8 +11,6 @@ import io
 import os
 import re
 import shutil
-import tempfile
-import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -24,6 +22,8 @@ from allonym.batch import import_arrow
 from allonym.errors import DataError, UsageError, hide_foreign_errors
 from allonym.files.formats import format_of
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
+from allonym.partfile import check_plain_target, open_part_file, write_file
+from allonym.scratch import open_scratch_folder
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _BLOCK = 1 << 20
@@ -51,29 +51,21 @@ class Disk:
 
     def write(self, path: str, data: bytes) -> None:
         """Write a small file in an existing folder, readable only by its owner if the storage has owners."""
-        file = Path(path)
-        part = file.with_name(f".{file.name}.{uuid.uuid4().hex}")
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, file)
+        write_file(Path(path), data, private=True, makes_folders=False)
 
     def move_file_in(self, file: Path, path: str) -> None:
         """Move a file of this machine to the storage."""
         target = Path(path)
         if file.exists():  # otherwise the run has ended, and removed files must not be created again
             target.parent.mkdir(parents=True, exist_ok=True)
+        check_plain_target(target)
         try:
             os.replace(file, target)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
-            part = target.with_name(f".{target.name}.{uuid.uuid4().hex}")  # the target is another file system
-            shutil.copyfile(file, part)
-            with part.open("rb") as stream:
-                os.fsync(stream.fileno())
-            os.replace(part, target)
+            with file.open("rb") as stream, open_part_file(target) as part:  # the target is another file system
+                shutil.copyfileobj(stream, part.stream)
             file.unlink()
 
     def delete(self, paths: Iterable[str]) -> None:
@@ -102,8 +94,8 @@ class Disk:
         """
         folder = Path(state, "scratch")
         folder.mkdir(mode=0o700, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as scratch:
-            yield Path(scratch)
+        with open_scratch_folder(folder) as scratch:
+            yield scratch
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +164,8 @@ class Remote:
     @contextmanager
     def make_scratch_folder(self, state: str) -> Iterator[Path]:
         """Return a temporary folder of this machine, since an object is sent in one piece from a file."""
-        with tempfile.TemporaryDirectory(prefix="allonym-", ignore_cleanup_errors=True) as scratch:
-            yield Path(scratch)
+        with open_scratch_folder() as scratch:
+            yield scratch
 
     def list_files(self, folder: str) -> Iterator[tuple[str, int]]:
         """Return (path below the folder, size in bytes) of each file below a folder."""

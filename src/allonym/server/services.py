@@ -7,11 +7,11 @@ import os
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 import sqlalchemy as sa
 
 from allonym.errors import UsageError
+from allonym.partfile import write_file
 from allonym.server.accounts import Accounts
 from allonym.server.database import Database, Sealing
 from allonym.server.fileprojects import FileProjects
@@ -153,12 +153,8 @@ def _load_or_create_secret(settings: Settings) -> Secret:
 def _create_secret_file(path: Path) -> None:
     """Write a new secret, atomically and durably: without it, nothing that is sealed can be read again. If two servers
     start at the same time, both get the secret of the faster one."""
-    with NamedTemporaryFile("w", prefix=".secret-", dir=path.parent) as file:  # which only its owner may read
-        file.write(new_secret() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(file.name, path)
+    with suppress(FileExistsError):
+        write_file(path, f"{new_secret()}\n".encode("ascii"), private=True, replaces=False)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

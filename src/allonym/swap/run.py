@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from allonym.files.output import LinesFile, PartFile
+from allonym.files.output import LinesFile
 from allonym.intruder import Item
+from allonym.partfile import PartFile
 from allonym.policy import Policy
 from allonym.swap.checks import make_intruder_item
 from allonym.swap.corpus import Advance, Corpus
@@ -226,8 +227,7 @@ class Run:
                         row["pieces"] = places.get(number, [])
                     lines.write(json.dumps(row, ensure_ascii=False))
             for path, text in (beside or {}).items():
-                parts.append(part := PartFile(path))
-                part.path.chmod(0o600)  # it may hold originals
+                parts.append(part := PartFile(path, private=True))  # it may hold originals
                 part.write(text.encode("utf-8", "backslashreplace"))
             if target is not None and made.pieces is not None:
                 write_pieces(made.pieces, target, overwrite=overwrite)

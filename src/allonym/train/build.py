@@ -21,6 +21,7 @@ from allonym.models.tagger import TaggerModel, read_description
 from allonym.models.tags import LABELS
 from allonym.models.windows import Window
 from allonym.models.words import WordPiece
+from allonym.partfile import write_file
 from allonym.train import points
 from allonym.train.corpus import (
     Recipe,
@@ -164,7 +165,7 @@ def calibrate_model(folder: Path, dev: Sequence[Example]) -> dict[str, Any]:
         about["temperature"] = temperature
         about["points"] = points.choose_operating_points(judged, LABELS, temperature)
         about["measured"] = points.measure_operating_points(judged, LABELS, temperature, about["points"])
-        (folder / "tagger.json").write_text(json.dumps(about, indent=2) + "\n", "utf-8")
+        write_file(folder / "tagger.json", (json.dumps(about, indent=2) + "\n").encode("utf-8"))
     return about
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from allonym.errors import hide_foreign_errors, require_extra
 from allonym.models.tags import PARTS, list_tag_names
 from allonym.models.windows import LENGTH
+from allonym.partfile import write_file
 from allonym.train.network import Encoder, Gate, Size, Tagger
 
 with require_extra("writing a model", "train"):
@@ -279,7 +280,7 @@ def write_tagger(
     save_onnx_model(make_tagger_graph(model.eval(), int8=int8, by_chance=by_chance, gate=gate), out / "tagger.onnx")
     write_word_embeddings(model.encoder, vocabulary, out)
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
-    (out / "tagger.json").write_text(json.dumps(data, indent=2) + "\n", "utf-8")
+    write_file(out / "tagger.json", (json.dumps(data, indent=2) + "\n").encode("utf-8"))
     return data
 
 

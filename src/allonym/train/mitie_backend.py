@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from typing import Any
 from allonym.document import Interval, Span
 from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.models.words import split_words
+from allonym.scratch import open_scratch_folder
 from allonym.train.records import Record, list_spans, select_outermost_spans
 from allonym.train.score import Predict, Report, score_model
 
@@ -174,14 +174,14 @@ def build_features(program: str, target: Path, folder: Path | None, train: Seque
         DataError: wordrep fails; its output is not shown, since it may quote the text.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="allonym-") as scratch:
+    with open_scratch_folder() as scratch:
         source = folder
         if source is None:
-            source = Path(scratch) / "text"
+            source = scratch / "text"
             source.mkdir()
             text = "\n\n".join(record["text"] for record in train)
             (source / "train.txt").write_text(text, encoding="utf-8")
-        work = Path(scratch) / "work"
+        work = scratch / "work"
         work.mkdir()
         process = subprocess.run([program, "-e", str(source.resolve())], cwd=work, capture_output=True, check=False)
         if process.returncode or not (work / FEATURES).is_file():

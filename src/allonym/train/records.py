@@ -16,6 +16,7 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from allonym.document import Span
 from allonym.errors import DataError, hide_foreign_errors, require_extra
+from allonym.partfile import write_file
 from allonym.registry import Registry
 
 
@@ -220,7 +221,7 @@ def write_jsonl(path: Path | str, records: Iterable[Record]) -> int:
     lines = [_format_json_line(record) for record in records]
     data = "".join(line + "\n" for line in lines).encode("utf-8")
     where.parent.mkdir(parents=True, exist_ok=True)
-    where.write_bytes(gzip.compress(data, mtime=0) if where.suffix == ".gz" else data)
+    write_file(where, gzip.compress(data, mtime=0) if where.suffix == ".gz" else data)
     return len(lines)
 
 

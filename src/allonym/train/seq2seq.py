@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.errors import DataError, UsageError, require_extra
+from allonym.partfile import write_file
 
 with require_extra("training seq2seq", "seq2seq"):
     import torch
@@ -251,7 +252,7 @@ def fit(
             torch.save(state, saved)
     model.network.save_pretrained(out)
     model.tokenizer.save_pretrained(out)
-    (out / "learning.json").write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_file(out / "learning.json", (json.dumps(rows, indent=2) + "\n").encode("utf-8"))
     _plot_learning_curve(rows, out / "learning.png")
     saved.unlink(missing_ok=True)
     return rows

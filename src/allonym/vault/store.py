@@ -29,6 +29,7 @@ from sqlalchemy.pool import QueuePool
 
 from allonym.document import FIRST_SALT
 from allonym.errors import AllonymError, MissingExtra, UsageError, VaultError, VaultLocked
+from allonym.partfile import check_plain_target, open_part_file
 
 T = TypeVar("T")
 WAIT = 30.0
@@ -572,15 +573,8 @@ def write_private_file(path: Path, *, overwrite: bool) -> Iterator[BinaryIO]:
     Raises:
         UsageError: the file exists, and ``overwrite`` does not allow it.
     """
+    check_plain_target(path)
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; --overwrite (overwrite=True in Python) replaces it")
-    part = path.with_name(f".{path.name}.allonym-part")
-    try:
-        part.unlink(missing_ok=True)  # one that is there may be open to others
-        with open(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as out:
-            yield out
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_part_file(path, private=True, makes_folders=False) as part:
+        yield part.stream

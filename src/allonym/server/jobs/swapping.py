@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from allonym import __version__
-from allonym.files.output import PartFile, write_file
 from allonym.files.state import State
+from allonym.partfile import PartFile, write_file
 from allonym.plan import locate_replacements
 from allonym.server.jobs.task import Outcome, Task, write_private_lines
 from allonym.server.policies import load_policy

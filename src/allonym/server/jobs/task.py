@@ -19,8 +19,9 @@ from typing import Any
 
 from allonym.errors import AllonymError, DataError
 from allonym.files import read_documents
-from allonym.files.output import LinesFile, write_file
+from allonym.files.output import LinesFile
 from allonym.keys import Cipher
+from allonym.partfile import write_file
 from allonym.vault import Vault
 
 _LOCK, _PROGRESS, _ENDED = "lock", "progress.json", "ended"
@@ -280,10 +281,9 @@ class Task:
         moment = time.monotonic()
         if moment - self._noted >= PROGRESS_SECONDS or steps_done == steps_total:
             self._noted = moment
-            part = self.folder.path / f".{_PROGRESS}.part"
             values = {"stage": stage, "done": steps_done, "of": steps_total or 0, "number": stage_number}
-            part.write_text(json.dumps(values), encoding="ascii")
-            os.replace(part, self.folder.path / _PROGRESS)  # no wait for the disk: what a crash loses is no work
+            # No wait for the disk: what a crash loses is no work.
+            write_file(self.folder.path / _PROGRESS, json.dumps(values).encode("ascii"), private=True, is_durable=False)
 
     def make_stage_progress_callback(self, shown_stage_names: Mapping[str, str]) -> Callable[[str, int, int], None]:
         """Return a function that notes (stage, steps done, their total), under the names that stages are shown with."""
