@@ -1,6 +1,7 @@
 """Whether a change of the code changed what comes out: every preset over given texts, before and after, byte by byte.
 
     python benchmarks/same_output.py record OUT FILE... [--every 1] [--presets default,pseudonyms]
+    python benchmarks/same_output.py scores OUT FILE... [--every 1]
     python benchmarks/same_output.py compare BEFORE AFTER [--show 10]
 
 ``record`` anonymises the bundled examples and the texts of FILE (JSON lines with a "text", gzip where the name ends in
@@ -8,6 +9,11 @@
 digest of its plan. OUT holds the texts, so keep it where the texts may lie. Run it with the code of before and of
 after (``PYTHONPATH``). ``compare`` counts the texts that differ for each preset, shows where the first differ, and
 prints one line of JSON last; the exit code is 1 where any text or plan differs.
+
+``scores`` runs the tagger alone, which is what a processor can change: its findings stand for the text, and a digest of
+the scores to their last bit for the plan. Other processors are emulated:
+
+    qemu-x86_64 -cpu Nehalem PYTHON benchmarks/same_output.py scores OUT FILE
 """
 
 from __future__ import annotations
@@ -24,6 +30,8 @@ from pathlib import Path
 from typing import Any
 
 import allonym
+from allonym.detection.tagger import extract_spans, read_thresholds
+from allonym.models.tagger import load_tagger
 from allonym.policy import Policy
 
 KEY = "a key of thirty-two characters.."
@@ -37,6 +45,10 @@ def main() -> int:
     record.add_argument("files", nargs="*", type=Path)
     record.add_argument("--every", type=int, default=1, help="take each n-th text of a file only")
     record.add_argument("--presets", help="names, separated by commas; by default all")
+    scores = commands.add_parser("scores")
+    scores.add_argument("out", type=Path)
+    scores.add_argument("files", nargs="+", type=Path)
+    scores.add_argument("--every", type=int, default=1, help="take each n-th text of a file only")
     compare = commands.add_parser("compare")
     compare.add_argument("before", type=Path)
     compare.add_argument("after", type=Path)
@@ -44,6 +56,8 @@ def main() -> int:
     options = parser.parse_args()
     if options.command == "record":
         return record_outputs(options.out, options.files, options.every, options.presets)
+    if options.command == "scores":
+        return record_scores(options.out, [t for path in options.files for t in read_texts(path, options.every)])
     return compare_outputs(options.before, options.after, options.show)
 
 
@@ -68,6 +82,27 @@ def record_outputs(out: Path, paths: list[Path], every: int, names: str | None) 
                 count += 1
             stream.flush()
     print(json.dumps({"presets": len(presets), "texts": len(texts), "outputs": count}))
+    return 0
+
+
+def record_scores(out: Path, texts: list[tuple[str, str]]) -> int:
+    model = load_tagger()
+    policy = Policy.load("default")
+    thresholds = read_thresholds(policy, model)
+    with out.open("w", encoding="utf-8") as stream:
+        for id, text in texts:
+            tagged = model(text)
+            spans = extract_spans(text, tagged, model.labels, thresholds)
+            findings = "\n".join(f"{s.start} {s.end} {s.label} {s.score}" for s in spans)
+            row = {
+                "preset": "tagger",
+                "id": id,
+                "text": findings,
+                "plan": hashlib.sha256(tagged.tags.tobytes()).hexdigest(),
+            }
+            stream.write(json.dumps(row, ensure_ascii=False) + "\n")
+            stream.flush()
+    print(json.dumps({"texts": len(texts)}))
     return 0
 
 

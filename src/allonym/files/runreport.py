@@ -6,7 +6,11 @@ import json
 import platform
 from collections.abc import Mapping
 from dataclasses import field
+from functools import cache
+from hashlib import blake2b
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from allonym.detection.languages import describe_unread
@@ -16,7 +20,10 @@ from allonym.serial import Serialisable
 from allonym.text.controls import escape_controls
 
 SCHEMA = 1
-_DEPENDENCIES = ("google-re2", "phonenumberslite", "py3langid", "python-stdnum", "cryptography", "lxml", "pyarrow")
+_DEPENDENCIES = (
+    "google-re2", "numpy", "onnxruntime", "phonenumberslite", "py3langid", "python-stdnum", "cryptography", "lxml",
+    "pyarrow",
+)  # fmt: skip
 
 
 class RunReport(Serialisable):
@@ -41,7 +48,8 @@ class RunReport(Serialisable):
             ``column 1``, with the number of files.
         identifying_ids: records whose id holds a word of a person's name that was covered in them.
         settings: policy, its fingerprint, whether a key was given, fields and format.
-        versions: of allonym, Python and the packages that decide on findings.
+        versions: of allonym, Python and the packages that decide on findings; the digest of the English model, and the
+            class of the processor, within which the bytes are the same.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
         seconds: wall clock time, since the last resume.
         was_complete: whether an earlier call with ``resume`` had done all of it, so that this one wrote nothing.
@@ -154,7 +162,7 @@ def _format_count(number: int, noun: str) -> str:
 
 
 def list_package_versions() -> dict[str, str]:
-    """Return the versions of allonym, Python and the installed packages that decide on findings."""
+    """Return the versions of allonym, Python, the packages, the model and the processor that decide on findings."""
     from allonym import __version__
 
     out = {"allonym": __version__, "python": platform.python_version()}
@@ -163,4 +171,23 @@ def list_package_versions() -> dict[str, str]:
             out[name] = version(name)
         except PackageNotFoundError:
             continue
-    return out
+    return out | {"english model": _digest_english_model(), "processor": describe_processor()}
+
+
+@cache
+def _digest_english_model() -> str:
+    folder = Path(str(files("allonym.models"))) / "english"
+    return blake2b((folder / "tagger.onnx").read_bytes(), digest_size=8).hexdigest()
+
+
+def describe_processor() -> str:
+    """Return the class of this processor: scores, and with them the output, are the same within one class."""
+    import numpy as np
+
+    config: Mapping[str, Any] = np.show_config(mode="dicts") or {}
+    features = {
+        *config.get("SIMD Extensions", {}).get("found", ()),
+        *config.get("SIMD Extensions", {}).get("baseline", ()),
+    }
+    has_fused = "X86_V3" in features or {"AVX2", "FMA3"} <= features
+    return f"{platform.machine()}, AVX2 and FMA" if has_fused else platform.machine()
