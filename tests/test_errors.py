@@ -1,6 +1,9 @@
+import importlib.metadata
 import inspect
+import json
 import pickle
 import re
+import types
 
 import pytest
 from tests.rows import check_each_row
@@ -14,6 +17,7 @@ from allonym.errors import (
     RequestError,
     UnknownNameError,
     UsageError,
+    write_install_command,
 )
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, AllonymError)]
@@ -77,7 +81,26 @@ def test_all_known_names_are_listed_when_few():
 def test_missing_extra_names_the_command():
     error = MissingExtra("Parquet", "parquet")
     assert isinstance(error, ImportError)
-    assert "pip install 'allonym[parquet]'" in str(error)
+    assert write_install_command("parquet") in str(error)
+
+
+@pytest.mark.parametrize(
+    ("origin", "wanted"),
+    [
+        (None, "pip install 'allonym[ray]'"),
+        ("https://example.com/allonym.whl", "pip install 'allonym[ray]'"),
+        ("file:///home/ada/allonym", "pip install '.[ray]', in the folder of allonym's source"),
+        (
+            "file:///tmp/allonym-1.0-py3-none-any.whl",
+            "pip install './allonym-1.0-py3-none-any.whl[ray]', in the folder of",
+        ),
+    ],
+)
+def test_the_command_installs_from_where_this_package_came(monkeypatch, origin, wanted):
+    record = None if origin is None else json.dumps({"url": origin})
+    package = types.SimpleNamespace(read_text=lambda name: record)
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: package)
+    assert write_install_command("ray").startswith(wanted) and "ada" not in write_install_command("ray")
 
 
 def test_refused_content_is_a_data_error():

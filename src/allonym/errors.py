@@ -26,6 +26,7 @@ Messages say where, what is required and what was got. They show configuration, 
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -82,7 +83,25 @@ class MissingExtra(UsageError, ImportError):
     """An optional package is needed; the message names the command that installs it."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package; install it with: pip install 'allonym[{extra}]'")
+        super().__init__(f"{what} needs an optional package; install it with: {write_install_command(extra)}")
+
+
+def write_install_command(extra: str) -> str:
+    """Return the command that installs an extra: from the clone or the file that this allonym was installed from.
+
+    A name alone would be looked for on an index, where anybody may own it. No path is told, for servers show this, too.
+    """
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        origin = str(json.loads(distribution("allonym").read_text("direct_url.json") or "{}").get("url", ""))
+    except (PackageNotFoundError, ValueError, AttributeError):
+        origin = ""
+    if not origin.startswith("file://"):
+        return f"pip install 'allonym[{extra}]'"
+    if origin.endswith((".whl", ".tar.gz")):
+        return f"pip install './{origin.rpartition('/')[2]}[{extra}]', in the folder of that file"
+    return f"pip install '.[{extra}]', in the folder of allonym's source"
 
 
 @contextmanager

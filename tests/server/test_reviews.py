@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from allonym.errors import write_install_command
 from allonym.train.records import read_records
 
 for needed in ("scipy", "sklearn", "wordfreq"):
@@ -186,7 +187,7 @@ def test_without_the_extra_it_is_said_at_once(admin, project, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy", None)
     answer = admin.post(f"{project}/documents", json={"documents": [{"id": "late", "text": "x"}]})
     assert answer.json()["error"]["code"] == "MissingExtra"
-    assert "pip install 'allonym[evaluate]'" in answer.json()["error"]["message"]
+    assert write_install_command("evaluate") in answer.json()["error"]["message"]
 
 
 def test_projects_of_others(admin, reviewer, annotator, project):

@@ -35,7 +35,7 @@ def build(
 ) -> None:
     """Build the knowledge base from open libraries and shipped facts, into OUT (by default kb.sqlite).
 
-    The same libraries give the same bytes. Requires the extra: pip install 'allonym[kb]'
+    The same libraries give the same bytes. Requires the extra kb.
 
     \b
     Example:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pikepdf
 
 from allonym.document import Document
-from allonym.errors import RefusedContent, hide_foreign_errors
+from allonym.errors import RefusedContent, hide_foreign_errors, write_install_command
 from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import clean_pdf_and_list_slots
@@ -79,7 +79,7 @@ class _PdfFile:
         if ocr is None:
             page, reason = next(iter(reasons.items()))
             more = f" ({len(reasons) - 1} more pages like it)" if len(reasons) > 1 else ""
-            advice = "pip install 'allonym[ocr]'" if name else 'name an OCR in the policy, such as ocr = "rapidocr"'
+            advice = write_install_command("ocr") if name else 'name an OCR in the policy, such as ocr = "rapidocr"'
             raise RefusedContent(f"page {page + 1} {reason}{more}; its text needs OCR: {advice}; or use ocrmypdf first")
         self.recognized = set(reasons)
         self.content.glyphs = [g for g in self.content.glyphs if g.page not in reasons]
