@@ -166,25 +166,28 @@ def format_estimate(e: Estimate | None, digits: int = 3) -> str:
     return f"{value} [{low}, {high}]"
 
 
+def format_finding(finding: Mapping[str, Estimate], key: str) -> str:
+    """A cell with the share that was found and the words that were needless; empty where nothing was measured."""
+    if key not in finding:
+        return ""
+    return f"{format_estimate(finding[key])}; {format_estimate(finding['needless'], 0)}"
+
+
 def print_table(numbers: Mapping[str, Mapping[str, Any]], sets: Sequence[str]) -> None:
-    """Print one row in Markdown for each version, the safest of its kind first."""
-    heads = ["", "worst intruder", "adaptive", "content kept", "names found", "needless"]
-    heads += [f"{key}: {what}" for key in sets if key != DESCRIPTIONS for what in ("found", "needless")]
-    heads += [f"restored, {name}" for name in EDITS] + ["characters a second"]
+    """Print one row in Markdown for each version."""
+    heads = ["", "worst intruder", "adaptive", "content kept"]
+    heads += [f"{key}, {'names ' * (key == DESCRIPTIONS)}found; needless" for key in sets]
+    heads += ["restored: " + " / ".join(EDITS), "characters a second"]
     print("\n| " + " | ".join(heads) + " |\n|" + "---|" * len(heads))
     for name, row in numbers.items():
         worst = row["panel"].worst
-        own = row["finding"][DESCRIPTIONS]
         title = f"{name} {row['version']}" if "version" in row and name not in OURS else name
         cells = [f"**{title}**" if name in OURS else title]
         cells += [f"{format_estimate(worst.identified)} {worst.name}", format_estimate(row["adaptive"])]
-        cells += [format_estimate(row["content kept"]), format_estimate(own.get("names"))]
-        cells.append(format_estimate(own.get("needless"), 0))
-        for key in sets:
-            if key != DESCRIPTIONS:
-                finding = row["finding"][key]
-                cells += [format_estimate(finding.get("found")), format_estimate(finding.get("needless"), 0)]
-        cells += [format_estimate(row["restored"].get(edit), 2) for edit in EDITS]
+        cells.append(format_estimate(row["content kept"]))
+        cells += [format_finding(row["finding"][key], "names" if key == DESCRIPTIONS else "found") for key in sets]
+        restored = [row["restored"][edit] for edit in EDITS if row["restored"]]
+        cells.append(" / ".join(f"{e.value:.2f}" for e in restored) + f" of {restored[0].n}" if restored else "")
         speed = row["characters per second"]
         cells.append(f"{speed:,.0f}" if speed else "")
         print("| " + " | ".join(cells) + " |")
