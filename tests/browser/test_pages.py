@@ -269,6 +269,9 @@ def test_swap_from_upload_to_a_chosen_release(
     page.locator("input[type=file]").set_input_files(str(corpus))
     page.get_by_text("4 different values of “company” in 12 documents.").wait_for()
     page.get_by_text("More choices").click()
+    expect(page.get_by_label("Term", exact=True)).to_have_value("swap")  # each category of the settings, in its state
+    expect(page.get_by_label("Event", exact=True)).to_have_value("change")
+    page.get_by_label("Date", exact=True).select_option("change")
     page.get_by_label("Search").select_option("quick")
     page.get_by_label("Embedder").select_option("lsa")
     page.get_by_label("Clusters").fill("2")

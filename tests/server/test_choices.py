@@ -27,7 +27,11 @@ def test_labels_operators_and_detectors_are_those_of_the_library(annotator):
 
 
 def test_the_settings_of_swapping_describe_a_form(annotator):
-    described = annotator.get("/v1/swap-settings").json()["properties"]
+    told = annotator.get("/v1/swap-settings").json()
+    described = told["properties"]
+    assert told["presets"]["default"]["Term"] == "swap" and told["presets"]["p1"]["Event"] == "change"
+    assert set(told["states"]) == {"swap", "fixed", "change", "free"}
+    assert described["form"]["enum"] == ["documents", "parts", "chunks", "changed"]
     assert set(described) < set(SwapOptions.model_fields)
     assert described["draws"] == {**described["draws"], "type": "integer", "minimum": 1, "maximum": 100, "default": 2}
     assert described["embedder"]["enum"] == ["encoder", "lsa"]

@@ -344,6 +344,11 @@ def test_a_swap_shows_its_releases(annotator, swapped):
     assert told["population"] in told["populations"] and told["baseline"] == {"risk": 1.0, "utility": 1.0}
     numbers = made(annotator, job, "numbers.json").json()
     assert [r["utility"]["value"] for r in numbers["releases"]] == [r["utility"]["value"] for r in told["releases"]]
+    written = next(r["written"] for r in told["releases"] if r["chosen"])  # the same numbers as report and terminal
+    for name in ("utility", "cosine", "changed", "uniques"):
+        assert written[name]["value"] == pytest.approx(numbers["released"][name])
+    left = {float(n): e["value"] for n, e in numbers["released"]["remaining"].items()}[told["population"]]
+    assert written["remaining"]["value"] == pytest.approx(left)
 
 
 def test_documents_of_a_release_before_and_after(annotator, swapped):

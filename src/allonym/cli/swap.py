@@ -93,7 +93,8 @@ def _parse_entity_states(text: str) -> dict[str, str]:
 @take_overrides(
     Settings,
     *("exchange.strategy", "read.section", "search.size", "mixture.clusters", "mixture.family", "embed.name"),
-    *("search.population", "search.draws", "check.intruders", "release.form", "release.part"),
+    *("search.population", "search.draws", "check.intruders", "check.frontier"),
+    *("release.form", "release.part"),
 )
 def swap(
     source: str = declare_setting(REQUIRED, "corpus", option="<CORPUS>"),
@@ -315,6 +316,9 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     if attacks:
         guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)
         rows.append(("guessed", "; ".join(guesses)))
+    if others := {int(n): row for n, row in result.values["documents"].items() if int(n) != corpus.release.index}:
+        shares = (f"{releases.releases[n].swaps:,} swaps {row['identified']['value']:.0%}" for n, row in others.items())
+        rows.append(("frontier", f"documents found in other releases: {', '.join(shares)}"))
     if task := result.values["task"]:
         rows.append(
             ("task", f"{task['label']} {task['before']['value']:.2f} before, {task['learnt']['value']:.2f} after")

@@ -167,21 +167,34 @@ def check_runs(
         n = most.get(intruder.name, len(runs))
         report = None if progress is None else partial(progress, f"check {intruder.name}")
         studies.append(study(intruder, items, labels, after[:n], partners=partners[:n], progress=report, **common))
-    released = [after[0].get(i, item) if after else item for i, item in enumerate(items)]
-    panel = measure_panel(
-        [item.text for item in items],
-        [item.text for item in released],
-        labels,
-        documents=[f"{chunk.document}" for chunk in corpus.chunks],
-        pieces=runs[0].pieces if runs else None,
-        partners=partners[0] if partners else None,
-        judged=after[0] if after else (),
+    panel = ask_panel(
+        corpus,
+        runs[0] if runs else Changed({}, {}),
         background=[(item.text, name) for item, name in background],
         folds=max(2, min(folds, _PANEL_FOLDS)),
         seed=seed,
         advance=None if progress is None else partial(progress, "check panel"),
     )
     return Checks(tuple(map(_summarise_study, studies)), tuple(studies), panel)
+
+
+def ask_panel(corpus: Corpus, run: Changed, **options: Any) -> Panel:
+    """Ask the panel about a draw's changed chunks and whole documents, see :func:`allonym.intruder.measure_panel`.
+
+    Args:
+        options: further ones of the panel.
+    """
+    original = [chunk.text for chunk in corpus.chunks]
+    return measure_panel(
+        original,
+        [run.texts.get(i, text) for i, text in enumerate(original)],
+        [corpus.class_of(i) for i in range(len(original))],
+        documents=[f"{chunk.document}" for chunk in corpus.chunks],
+        pieces=run.pieces,
+        partners=_map_chunk_partners(run.placed),
+        judged=[i for i, text in sorted(run.texts.items()) if text != original[i]],
+        **options,
+    )
 
 
 def _summarise_study(result: Study) -> Attack:

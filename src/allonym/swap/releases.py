@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from allonym import __version__
 from allonym.errors import UnknownNameError, UsageError
-from allonym.intruder import Item, Panel
+from allonym.intruder import Item, Panel, PanelRow
 from allonym.policy import Policy
 from allonym.serial import to_plain
 from allonym.stats import Estimate
@@ -292,6 +292,38 @@ class Releases:
             progress=progress,
         )
 
+    def find_documents(
+        self,
+        release: Release | int | None = None,
+        *,
+        made: Made | None = None,
+        policy: str | Path | Policy | None = None,
+        key: bytes | str | None = None,
+    ) -> PanelRow:
+        """Let intruders look for whole documents in a draw of a release, in the form that the settings say.
+
+        Args:
+            release: by default the one of :meth:`best`.
+            made: its first draw, if it exists already.
+            policy, key: of :meth:`make`.
+
+        Returns:
+            The panel's row ``document``: the worst intruder.
+        """
+        chosen = self.best() if release is None else self.release(release)
+        secret = key or making.derive_fallback_key(self.corpus, self.seed)
+        drawn = made or making.draw_and_write_release(self, chosen, 0, policy, secret)
+        run = checks.collect_changed_chunks(self.corpus, drawn)
+        panel = checks.ask_panel(self.corpus, run, folds=2, seed=self.seed)
+        return next(row for row in panel.rows if row.name == "document")
+
+    def select_frontier(self, count: int, but: Release) -> tuple[Release, ...]:
+        """Return so many releases of the frontier at most, evenly by utility, without one of them."""
+        others = [release for release in self.frontier if release != but]
+        if count >= len(others):
+            return tuple(others)
+        return tuple(others[k * len(others) // count] for k in range(count))
+
     def to_dict(
         self,
         made: Made | None = None,
@@ -301,6 +333,7 @@ class Releases:
         attacks: Iterable[Attack] = (),
         panel: Panel | None = None,
         guessed: Mapping[int, Mapping[str, tuple[bool, bool]]] | None = None,
+        documents: Mapping[int, PanelRow] | None = None,
         task: Task | None = None,
         grid: Iterable[Setting] = (),
         title: str = "",
@@ -312,6 +345,7 @@ class Releases:
             made: the release that was written; adds the numbers of the fall-backs, and texts side by side.
             chosen, why: the choice, and its reasons.
             attacks, panel, guessed: of :meth:`check`.
+            documents: index of a release to the result of :meth:`find_documents`.
             task: of :func:`allonym.swap.task_utility`; grid: of :func:`allonym.swap.grid`.
             title: of the report.
             texts: whether words of the corpus are included.
@@ -352,6 +386,7 @@ class Releases:
             "population": self.population,
             "why": why or self.explain(best),
             "panel": panel,
+            "documents": documents or {},
             "attacks": list(attacks),
             "task": task,
             "fallback": numbers.pop("fallen", {}),

@@ -173,6 +173,12 @@ class Run:
                 progress=advance,
                 spread=self.spread,
             )
+        documents = {}
+        if checks is not None:
+            documents[best.index] = next(row for row in checks.panel.rows if row.name == "document")
+            how = {"policy": self.policy, "key": self.key}
+            for other in releases.select_frontier(self.settings.check.frontier, best):
+                documents[other.index] = releases.find_documents(other, **how)
         task = task_utility(releases.corpus, label, releases.space.raw, corpus.vectors) if label else None
         points: tuple[Setting, ...] = ()
         if grid:
@@ -188,6 +194,7 @@ class Run:
             attacks=checks.attacks if checks else (),
             panel=checks.panel if checks else None,
             guessed=checks.guessed() if checks else None,
+            documents=documents,
             task=task,
             grid=points,
             texts=texts,

@@ -191,6 +191,12 @@ class Check(SettingGroup):
     intruders: tuple[str, ...] = declare_setting(
         ("entities", "words"), "registered intruders: entities, words, llm; empty: none", option="--intruder NAME"
     )
+    frontier: int = declare_setting(
+        0,
+        "other releases of the frontier, evenly, in which intruders look for whole documents, beside the chosen one",
+        low=0,
+        option="N",
+    )
     runs: int = declare_setting(5, "releases drawn", low=1)
     folds: int = declare_setting(
         10, "parts of the chunks; each is judged by a model that learnt from the others", low=2

@@ -49,6 +49,9 @@ _FRONTIER = """
     Cosine         | cosine             | number.3 | Mean cosine between a changed chunk's vectors before and after
     Uniques left   | remaining          | count    | Expected number of population uniques that stay, p (s1 - m)
 """
+_DOCUMENTS = """
+    Documents      | found | share.1 | How much of each document the worst intruder finds who looks for whole documents
+"""
 _SPREAD = "(2.16), mean over the draws; interval: 95 % of the model, wider by the draws' standard deviation"
 _EVERY = """
     #              | index   | count
@@ -188,7 +191,7 @@ def _draw_frontier_table(result: Search, size: float) -> page.Table:
     return ValueTable(
         f"Releases on the frontier at N = {format_power(size)}",
         lambda _: releases,
-        _FRONTIER,
+        _FRONTIER + _DOCUMENTS * any(release.has_estimate("found") for release in releases),
         "The chosen release is set off." if has_chosen else "",
         15,
     ).draw(Search({**result, "spread": _SPREAD}))
@@ -196,7 +199,7 @@ def _draw_frontier_table(result: Search, size: float) -> page.Table:
 
 def _list_releases(result: Search, size: float, frontier: set[int]) -> list[Values]:
     """List the releases with the values that the tables show at a population size; those of ``frontier`` are marked."""
-    sizes = result.population_sizes
+    sizes, documents = result.population_sizes, result.get_part("documents")
     lines = []
     for release in result.list_rows("releases"):
         risks, bounded, remaining = (map_by_population(release.get(name)) for name in ("risk", "bounded", "remaining"))
@@ -206,6 +209,7 @@ def _list_releases(result: Search, size: float, frontier: set[int]) -> list[Valu
             "remaining": remaining.get(size),
             "risk": [risks.get(n) for n in sizes],
             "bounded": [bounded.get(n) for n in sizes],
+            "found": documents.get_estimate(f"{release.get('index')}.identified"),
             "remark": page.Tag(", ".join(map(str, release["flags"])), "warn") if release.get("flags") else "",
             "mark": _choose_release_mark(release, result, frontier),
         }

@@ -251,11 +251,19 @@ class Jobs:
         return self._read_releases(self._get_finished_swap(caller, id))
 
     def _read_releases(self, row: JobRow) -> wire.Releases:
-        stored = State(self.runner.get_job_folder(row.id).state).load_value(swapping.RELEASES)
+        state = State(self.runner.get_job_folder(row.id).state)
+        stored = state.load_value(swapping.RELEASES)
         if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
         chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
-        releases = [{**release, "chosen": release["id"] == chosen} for release in stored["releases"]]
+        releases = [
+            {
+                **release,
+                "chosen": release["id"] == chosen,
+                "written": state.load_value(swapping.name_written_numbers(release["id"])),
+            }
+            for release in stored["releases"]
+        ]
         return wire.Releases.model_validate({**stored, "releases": releases, "chosen": chosen, "baseline": {}})
 
     async def get_or_make_release_documents(

@@ -35,7 +35,7 @@ SUMMARY, RELEASES = "whole", "releases"
 """Names in the state: the summary, once the search and its outputs are complete; the releases as they are shown."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-_NUMBERS = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
+_NUMBERS = ("changed", "share", "risk", "remaining", "utility", "uniques", "cosine", "distance_per_chunk")
 
 
 def swap(task: Task) -> Outcome:
@@ -163,12 +163,38 @@ def _describe_releases(releases: Releases, choice_reason: str) -> dict[str, Any]
     frontier = {release.index for release in releases.frontier}
     rows = []
     for release in releases.releases:
-        values = {**to_plain(release), "risk": to_plain(releases.risk(release))}
-        row = {name: {part: values[name][part] for part in ("value", "low", "high")} for name in _NUMBERS}
+        at_size = {"risk": releases.risk(release), "remaining": release.remaining[releases.population]}
+        values = {**to_plain(release), **to_plain(at_size)}
+        row = _select_interval_ends(values)
         row |= {name: values[name] for name in ("categories", "swaps", "flags")}
         rows.append({**row, "id": release.index, "moves": release.moves, "on_frontier": release.index in frontier})
     sizes = list(releases.settings.search.population)
     return {"releases": rows, "population": to_plain(releases.population), "populations": sizes, "why": choice_reason}
+
+
+def _select_interval_ends(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: {part: values[name][part] for part in ("value", "low", "high")} for name in _NUMBERS}
+
+
+def name_written_numbers(release_id: int) -> str:
+    """Return the name, in the state, of the numbers of a release as it was written."""
+    return f"written-{release_id}"
+
+
+def _store_written_numbers(task: Task, releases: Releases, made: Made) -> None:
+    from allonym.serial import to_plain
+    from allonym.stats import Estimate
+
+    numbers, size, changed = made.numbers, releases.population, made.numbers["changed"]
+    counted = {name: numbers[name] for name in ("changed", "utility", "uniques", "cosine")}
+    counted |= {
+        "share": changed / len(releases.corpus.chunks),
+        "distance_per_chunk": numbers["distance"] / (changed or 1),
+    }
+    values = {name: Estimate.exact(value) for name, value in counted.items()}
+    values |= {name: numbers[name][size] for name in ("risk", "remaining")}
+    plain = _select_interval_ends(to_plain(values))
+    State(task.folder.state).store_value(name_written_numbers(made.release.index), plain)
 
 
 def get_release_documents_path(folder: Path, release_id: int) -> Path:
@@ -184,7 +210,7 @@ def _write_release_if_missing(task: Task, run: Run, releases: Releases, release_
     corpus = releases.make(releases.release(release_id), policy=run.policy, key=run.key)
     _write_release_documents(task, releases, corpus)
     if with_files and not target.exists():
-        if len(task.list_uploads("files")) == 1:
+        if len(task.list_uploads("files")) == 1 or corpus.pieces is not None:
             run.write(releases, corpus, target, overwrite=True)
         else:
             _zip_release_files(task, run, releases, corpus, target)
@@ -192,6 +218,8 @@ def _write_release_if_missing(task: Task, run: Run, releases: Releases, release_
 
 def _make_release_file_name(task: Task, release_id: int) -> str:
     files = task.list_uploads("files")
+    if task.options.get("form") not in (None, "documents"):
+        return f"release-{release_id}.jsonl"
     suffix = ".zip" if len(files) > 1 else "".join(files[0].stored.partition(".")[1:])
     return f"release-{release_id}{suffix}"
 
@@ -215,7 +243,8 @@ def _zip_release_files(task: Task, run: Run, releases: Releases, made: Made, tar
 
 
 def _write_release_documents(task: Task, releases: Releases, made: Made) -> None:
-    """Write the documents before and after, a line for each."""
+    """Write the documents before and after, a line for each, and the numbers of the draw."""
+    _store_written_numbers(task, releases, made)
     path = get_release_documents_path(task.folder.made, made.release.index)
     if path.exists():
         return

@@ -18,6 +18,9 @@ from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
 from allonym.server.wire import accounts as wire
 from allonym.server.wire.jobs import SWAP_SETTINGS
 from allonym.settings import describe_schema
+from allonym.swap.corpus import STATES
+from allonym.swap.settings import Settings
+from allonym.swap.settings import presets as swap_presets
 
 router = APIRouter(prefix="/v1", tags=["choices"])
 PolicyName = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
@@ -64,8 +67,10 @@ def _is_addable_by_request(detector: str) -> bool:
 @router.get("/swap-settings", summary="Settings of swapping")
 def describe_swap_settings(caller: SignedIn) -> dict[str, Any]:
     """The JSON schema of those options of a job of the kind `swap` that settle how it searches, for a form. The
-    defaults are those of the settings `default`."""
-    return describe_schema(tuple(SWAP_SETTINGS.values()))
+    defaults are those of the settings `default`. `presets` has the categories of each preset with their states, of
+    which `states` are all."""
+    categories = {name: dict(Settings.load(name).categories) for name in swap_presets()}
+    return {**describe_schema(tuple(SWAP_SETTINGS.values())), "presets": categories, "states": list(STATES)}
 
 
 @router.get("/policies", summary="All policies")

@@ -40,7 +40,7 @@ class RestoreOptions(Kept):
 _OFFERED = (
     *("exchange.strategy", "read.section", "read.min_size", "read.max_size", "search.size", "search.population"),
     *("search.draws", "search.points", "mixture.clusters", "mixture.family", "mixture.restarts", "embed.name"),
-    *("check.intruders", "check.runs"),
+    *("check.intruders", "check.runs", "release.form", "release.part"),
 )
 _DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "read.section": {"one_of": ("all", "presentation")},
@@ -52,6 +52,7 @@ _DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "embed.name": {"name": "embedder", "one_of": ("encoder", "lsa")},
     "check.intruders": {"one_of": ("entities", "words")},
     "check.runs": {"high": 50},
+    "release.part": {"high": 1000},
 }
 """Settings that have another name in a request, or fewer values."""
 
@@ -154,19 +155,26 @@ class Number(Wire):
     high: float | None = None
 
 
-class ReleaseOut(Wire):
-    """One release of the corpus."""
+class ReleaseNumbers(Wire):
+    """The effect of a release."""
 
-    id: int
-    categories: list[str]
-    swaps: int
     changed: Number = Field(description="chunks changed")
     share: Number = Field(description="chunks changed, of all")
     risk: Number
+    remaining: Number = Field(description="expected population uniques left")
     utility: Number
     uniques: Number
     cosine: Number
     distance_per_chunk: Number = Field(description="nats")
+
+
+class ReleaseOut(ReleaseNumbers):
+    """One release of the corpus; its numbers are means over draws, without fall-backs."""
+
+    id: int
+    categories: list[str]
+    swaps: int
+    written: ReleaseNumbers | None = Field(None, description="of the draw that was written, with fall-backs")
     moves: float = Field(description="entities that changed places")
     flags: list[str]
     on_frontier: bool

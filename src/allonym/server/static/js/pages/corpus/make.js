@@ -2,13 +2,13 @@
 
 import { get } from "../../api.js";
 import { form, readJsonLines } from "../../forms.js";
-import { badge, dropZone, field, fill, h, icon, input, segments, select } from "../../ui.js";
+import { badge, dropZone, field, fill, h, icon, input, select } from "../../ui.js";
 import { count, size } from "../format.js";
 import { start } from "../job.js";
 
 const PEEK = 512 * 1024;
 const EFFORTS = { quick: { draws: 1, points: 12, restarts: 1, runs: 1 }, usual: {}, thorough: { draws: 8, restarts: 8 } };
-const CATEGORIES = ["Person", "Organization", "Location", "Date"];
+const STATES = { swap: "exchange", fixed: "keep", change: "replace by a tag", free: "keep, not counted" };
 
 /** The first records of a JSON Lines file and the fields that they have; raises where it is none. */
 async function peek(file) {
@@ -56,12 +56,20 @@ export function swapForm({ started, hide }) {
     { value: "default", label: "Default" }, { value: "p1", label: "As in the paper" }, { value: "earnings", label: "Earnings calls" }]) });
   const effort = field({ label: "Search", control: select([
     { value: "quick", label: "Quick: a first look" }, { value: "usual", label: "Usual" }, { value: "thorough", label: "Thorough: more draws, steadier numbers" }], { value: "usual" }) });
-  const states = CATEGORIES.map((category) => ({ category, pick: segments({ label: category, value: "swap", options: [{ value: "swap", label: "exchange" }, { value: "fixed", label: "keep" }] }) }));
+  const states = h("div", { class: "states" }), form_ = h("div", { class: "two" });
+  let presets = {}, picks = [];
+  const offer = () => { // the categories of the preset, each in its state
+    picks = Object.entries(presets[preset.control.value] ?? {}).map(([category, state]) => ({
+      category, state, control: select(Object.entries(STATES).map(([value, label]) => ({ value, label })), { value: state, "aria-label": category }),
+    }));
+    fill(states, picks.map(({ category, control }) => h("div", {}, h("span", {}, category), control)));
+  };
+  preset.control.addEventListener("change", offer);
   const seed = field({ label: "Seed", control: input({ type: "number", min: 0, value: "0" }), hint: "The same seed draws the same exchanges." });
   const more = h("div", { class: "two" }, effort, preset, seed);
   rest.append(
     h("div", { class: "two" }, text, protect), told,
-    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "Categories that change places"), h("div", { class: "states" }, states.map(({ category, pick }) => h("div", {}, h("span", {}, category), pick)))),
+    h("fieldset", { class: "stack tight" }, h("legend", { class: "label" }, "What happens to each category"), states), form_,
     h("details", { class: "more" }, h("summary", {}, "More choices"), more));
 
   const describe = (found) => {
@@ -76,7 +84,15 @@ export function swapForm({ started, hide }) {
     sheet.fail(null);
     try {
       const found = await peek(one);
-      if (!settings) more.append(...settings = Object.entries((await get("/v1/swap-settings")).properties).map(settingField));
+      if (!settings) {
+        const schema = await get("/v1/swap-settings");
+        settings = Object.entries(schema.properties).map(settingField);
+        const isForm = (one) => ["form", "part"].includes(one.name);
+        form_.append(...settings.filter(isForm));
+        more.append(...settings.filter((one) => !isForm(one)));
+        presets = schema.presets;
+        offer();
+      }
       file = one;
       const strings = found.fields.filter((f) => f.strings).sort((a, b) => b.characters - a.characters);
       const others = found.fields.filter((f) => f.values.size);
@@ -104,7 +120,7 @@ export function swapForm({ started, hide }) {
         fields: [text.control.value],
         settings: preset.control.value,
         seed: Number(seed.control.value) || 0,
-        categories: Object.fromEntries(states.filter((s) => s.pick.value !== "swap").map((s) => [s.category, s.pick.value])),
+        categories: Object.fromEntries(picks.filter((p) => p.control.value !== p.state).map((p) => [p.category, p.control.value])),
         ...EFFORTS[effort.control.value],
         ...Object.fromEntries(settings.filter((one) => one.control.value).map((one) => [one.name, one.read()])),
       };

@@ -49,7 +49,7 @@ function draw(root, job, found, { chosen, files }) {
       return {
         id: r.id, x: middle(r.utility), y: middle(r.risk), xs: interval(r.utility), ys: interval(r.risk), slot: slot(r),
         label: `${called(r.categories)}, ${count(r.swaps ?? 0)} swaps`, frontier: Boolean(r.on_frontier), chosen: Boolean(r.chosen),
-        facts: [["risk", estimate(r.risk, riskWords)], ["utility", estimate(r.utility, (v) => number(v, 3))]],
+        facts: [["risk", estimate(r.risk, riskWords)], ["uniques left", estimate(r.remaining, (v) => number(v, 1))], ["utility", estimate(r.utility, (v) => number(v, 3))]],
       };
     }).filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
     const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
@@ -92,6 +92,7 @@ function draw(root, job, found, { chosen, files }) {
       { key: "swaps", label: "Swaps", number: true, sort: (r) => r.swaps ?? 0, render: (r) => count(r.swaps ?? 0) },
       { key: "share", label: "Changed", number: true, sort: (r) => middle(r.share), render: (r) => share(middle(r.share)) },
       { key: "risk", label: "Risk", number: true, sort: (r) => r.r, render: (r) => riskWords(r.r) },
+      { key: "left", label: "Uniques left", number: true, sort: (r) => middle(r.remaining), render: (r) => number(middle(r.remaining), 1) },
       { key: "utility", label: "Utility", number: true, sort: (r) => r.u, render: (r) => number(r.u, 3) },
       { key: "cosine", label: "Cosine", number: true, sort: (r) => middle(r.cosine), render: (r) => number(middle(r.cosine), 3) },
       { key: "is", label: "Remarks", render: (r) => h("div", { class: "row" }, releaseBadges(r)) },
@@ -160,13 +161,16 @@ function draw(root, job, found, { chosen, files }) {
         toast(last.error ?? "The release was not written.", { kind: "danger" });
       }
     });
+    const shown = r.written ?? r; // what the terminal and the report show, too
     fill(detail,
       h("div", { class: "spread" }, h("h2", { class: "keyed" }, swatch(slot(r)), called(r.categories)), h("div", { class: "row" }, releaseBadges(r))),
       facts([
-        ["Risk R", estimate(r.risk, riskWords)], ["Utility U", estimate(r.utility)],
-        ["Swaps", count(r.swaps ?? 0)], ["Passages changed", `${count(middle(r.changed))} (${share(middle(r.share))})`],
-        r.uniques !== undefined && ["Uniques changed", count(middle(r.uniques))], ["Cosine", estimate(r.cosine)],
+        ["Risk R", estimate(shown.risk, riskWords)], ["Population uniques left", estimate(shown.remaining, (v) => number(v, 1))],
+        ["Utility U", estimate(shown.utility)], ["Swaps", count(r.swaps ?? 0)],
+        ["Passages changed", `${count(middle(shown.changed))} (${share(middle(shown.share))})`],
+        ["Uniques changed", count(middle(shown.uniques))], ["Cosine", estimate(shown.cosine)],
       ]),
+      h("p", { class: "small muted" }, r.written ? "As written, with fall-backs. The marks and the table show means over draws, without them." : "Means over draws, without fall-backs: the release was not written yet."),
       h("div", { class: "row" }, press),
       r.chosen && files);
   };
