@@ -316,8 +316,9 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     if attacks:
         guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)
         rows.append(("guessed", "; ".join(guesses)))
-    if others := {int(n): row for n, row in result.values["documents"].items() if int(n) != corpus.release.index}:
-        shares = (f"{releases.releases[n].swaps:,} swaps {row['identified']['value']:.0%}" for n, row in others.items())
+    of_releases = {int(n): row["identified"]["value"] for n, row in result.values["documents"].items()}
+    if elsewhere := {n: x for n, x in of_releases.items() if n != corpus.release.index and x is not None}:
+        shares = (f"{releases.releases[n].swaps:,} swaps {value:.0%}" for n, value in elsewhere.items())
         rows.append(("frontier", f"documents found in other releases: {', '.join(shares)}"))
     if task := result.values["task"]:
         rows.append(

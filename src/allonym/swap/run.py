@@ -176,9 +176,8 @@ class Run:
         documents = {}
         if checks is not None:
             documents[best.index] = next(row for row in checks.panel.rows if row.name == "document")
-            how = {"policy": self.policy, "key": self.key}
-            for other in releases.select_frontier(self.settings.check.frontier, best):
-                documents[other.index] = releases.find_documents(other, **how)
+            for one_more in releases.select_frontier(self.settings.check.frontier, best):
+                documents[one_more.index] = releases.find_documents(one_more, policy=self.policy, key=self.key)
         task = task_utility(releases.corpus, label, releases.space.raw, corpus.vectors) if label else None
         points: tuple[Setting, ...] = ()
         if grid:
