@@ -17,8 +17,8 @@ from hashlib import blake2b
 from pathlib import Path
 
 from allonym.errors import UsageError
-from allonym.files.output import PartFile
 from allonym.keys import derive_operator_key
+from allonym.partfile import write_file
 from allonym.policy import Policy
 from allonym.protocol import get_operator, get_operator_traits, list_policy_grammars
 from allonym.swap.corpus import Corpus
@@ -132,13 +132,8 @@ def write_pieces(pieces: Sequence[Piece], target: str | Path, *, overwrite: bool
     path = check_target(target)
     if path.exists() and not overwrite:
         raise UsageError(f"{path} exists; --overwrite replaces it")
-    part = PartFile(path)
-    try:
-        for piece in pieces:
-            part.write(json.dumps({"id": piece.id, "text": piece.text}, ensure_ascii=False).encode() + b"\n")
-        part.finish()
-    finally:
-        part.close(remove=True)
+    rows = (json.dumps({"id": piece.id, "text": piece.text}, ensure_ascii=False) + "\n" for piece in pieces)
+    write_file(path, "".join(rows).encode("utf-8", "backslashreplace"))
     return len(pieces)
 
 
