@@ -256,7 +256,7 @@ class LlmTable(SettingGroup):
     )
     prompts: Mapping[str, object] = declare_setting(
         {},
-        "tables tags, names, detect, decode, summarise; their parts replace ours",
+        "tables tags, names, detect, decode, summarise, rewrite; their parts replace ours",
         noun="prompt",
         key_noun="prompt name",
     )
@@ -269,6 +269,7 @@ LLM_PROMPTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "detect": ("labels", "text"),
         "decode": ("entities", "text"),
         "summarise": ("text",),
+        "rewrite": ("entities", "text"),
     }
 )
 """The names in braces that the part ``user`` of each prompt must contain."""

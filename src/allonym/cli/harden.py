@@ -89,7 +89,7 @@ def harden(
     ):
         result = measure(pairs.original, pairs.anonymised, subjects, state=state, advance=advance, **settings)
     if target is not None:
-        _rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
+        rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
     if plans is not None:
         lines = LinesFile(plans, private=originals)
         for name, text in zip(pairs.ids, result.texts, strict=True):
@@ -98,7 +98,7 @@ def harden(
     output.write_measure("hardening", result.to_dict())
 
 
-def _rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
+def rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
     """Write the anonymised source again with the plans' edits."""
     from allonym.files import read_documents
     from allonym.files.rewrite import UNCOUNTED, rewrite_path

@@ -1,4 +1,4 @@
-"""``allonym llm``: the endpoint of a language model, and its batch files."""
+"""``allonym llm``: the endpoint of a language model, its batch files, and texts that it attacks and rewrites."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.options import KEY_FILE, TextFields, declare_policy, read_key
+from allonym.cli.evaluate.guesses import ATTRIBUTE, KIND, PERSON, Model, read_profiles
+from allonym.cli.evaluate.options import Output, Source
+from allonym.cli.harden import rewrite_source
+from allonym.cli.options import KEY_FILE, ORIGINALS, TextFields, declare_output, declare_plans, declare_policy, read_key
+from allonym.cli.outputs import check_outputs
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import print_note, print_table, report_failure
+from allonym.cli.terminal import format_json_line, print_note, print_table, report_failure
 from allonym.errors import EndpointError, UsageError
 from allonym.partfile import open_part_file
 from allonym.settings import REQUIRED, declare_setting
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 _GREETING = 'Answer with this JSON object and nothing else: {"greeting": "hello"}'
 
 
-@click.group(short_help="Check a language model's endpoint; use batch files.")
+@click.group(short_help="Check a language model's endpoint; use batch files; rewrite texts.")
 def llm() -> None:
     """Work with the language model that a policy's table [llm] names.
 
@@ -31,6 +35,7 @@ def llm() -> None:
       allonym llm check --policy mine.toml
       allonym llm batch write calls/ requests.jsonl --policy mine.toml --key-file secret.key
       allonym llm batch read results.jsonl --policy mine.toml --key-file secret.key
+      allonym llm rewrite original.jsonl safe.jsonl --policy mine.toml --send -o hard.jsonl
     """
 
 
@@ -71,6 +76,84 @@ def check(*, policy: str = declare_policy()) -> None:
     print_table(["what", "result"], rows)
     if not fits:
         raise EndpointError("llm: the endpoint answers, but not with the requested JSON")
+
+
+@llm.command(short_help="Attack anonymised texts, and generalise what gave them away.")
+@take_options
+def rewrite(
+    *,
+    source: Source,
+    subject: str | None = declare_setting(None, "metadata field with the subject of each text", option="KEY"),
+    attribute: tuple[str, ...] = ATTRIBUTE,
+    person: str = PERSON,
+    kind: str = KIND,
+    rounds: int = declare_setting(4, "most rounds of rewriting", low=0, option="N"),
+    model: Model,
+    send: bool = declare_setting(False, "send the anonymised texts to the endpoint; without it nothing is sent"),
+    target: Path | None = declare_output(option="-o, --output, --out PATH"),
+    plans: Path | None = declare_plans("new file"),
+    originals: bool = ORIGINALS,
+    output: Output,
+) -> None:
+    """Let a language model attack ANONYMISED, and word more generally the phrases that gave something away.
+
+    Round by round, the model infers the attributes and names the phrases that it knows them by; then it proposes more
+    general words for these phrases. Proposals that do more than generalise or remove are refused. Nothing else of the
+    texts changes. It stops when the attack fails, or after --rounds. For English texts.
+
+    An attribute counts as inferred if the guess is right; without a true value, if the model names phrases of the text.
+    A text about which the model gives no usable answer counts as found. The last attacker is that of the rounds: judge
+    the result by others, too (allonym evaluate linkage, guess).
+
+    \b
+    Examples:
+      allonym llm rewrite original.jsonl safe.jsonl --policy mine.toml --send -o hard.jsonl
+      allonym llm rewrite original.jsonl safe.jsonl --attribute age=profile.age --attribute place=profile.town
+        --policy mine.toml --key-file secret.key --send -o hard.jsonl --plans plans.jsonl --report rounds.html
+    """
+    if originals and plans is None:
+        raise click.UsageError("--originals requires --plans")
+    if target is None and plans is None and not output.paths:
+        raise click.UsageError("an output is required: -o OUT, --plans, --report or --json")
+    from allonym.files.items import check_targets_free
+
+    outputs = [path for path in (target, plans) if path is not None]
+    check_outputs(outputs, source.paths, overwrite=True)
+    check_targets_free([path for path in outputs if not path.is_dir()], [], output.overwrite)
+    output.check_writable(*source.paths, *outputs)
+    client = model.open_client()
+    from allonym.evaluate.adversarial import rewrite_adversarially
+    from allonym.files.output import LinesFile
+
+    pairs = source.read_pairs()
+    attributes, profiles = read_profiles(pairs, attribute)
+    subjects = pairs.labels(subject) if subject else None
+    what = f"{len(pairs.anonymised)} anonymised texts go to {client.address}, in up to {rounds} rounds"
+    if not send:
+        raise click.UsageError(f"--send is required: {what}; originals and metadata stay here")
+    print_note(f"{what}; originals and metadata stay here")
+    with output.show_progress("rounds") as advance:
+        result = rewrite_adversarially(
+            pairs.original,
+            pairs.anonymised,
+            client,
+            profiles=profiles,
+            subjects=subjects,
+            **({"attributes": attributes} if attributes else {}),
+            person=person,
+            kind=kind,
+            rounds=rounds,
+            advance=advance,
+        )
+    if target is not None:
+        rewrite_source(source, pairs, [text.plan for text in result.texts], target, output.overwrite)
+    if plans is not None:
+        lines = LinesFile(plans, private=originals)
+        for name, text in zip(pairs.ids, result.texts, strict=True):
+            row = {"id": name, "state": text.state, **text.plan.to_dict(originals=originals)}
+            lines.write(format_json_line(row))
+        lines.finish()
+    output.write_measure("rewriting", result.to_dict())
 
 
 @llm.group(short_help="Write requests and read results as batch files.")

@@ -175,7 +175,7 @@ class Client:
         self.prompts = settings["prompts"]
         self.cache = cache
         self._url = _build_completions_url(str(settings["url"]))
-        self._where = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
+        self.address = f"{urlsplit(self._url).scheme}://{urlsplit(self._url).netloc}"
         self._model = str(settings["model"])
         if not self._model:
             raise PolicyError("llm.model is required: the name of the model, as the endpoint knows it")
@@ -331,11 +331,11 @@ class Client:
             elif not failure:
                 failure = f"answered HTTP {status}"
                 if status not in _TEMPORARY and status < 500:
-                    raise EndpointError(f"llm: the endpoint {self._where} {failure}{_HINTS.get(status, '')}")
+                    raise EndpointError(f"llm: the endpoint {self.address} {failure}{_HINTS.get(status, '')}")
             tries += 1
             if tries > self._retries or delay > LONGEST_WAIT:
                 again = "once" if tries == 1 else f"{tries} times"
-                raise EndpointError(f"llm: the endpoint {self._where} {failure}, asked {again}")
+                raise EndpointError(f"llm: the endpoint {self.address} {failure}, asked {again}")
             self._add_to_usage(retries=1)
             wait = delay or min(LONGEST_WAIT, 2.0 ** (tries - 2)) * (0.5 + random.random() / 2)
 

@@ -18,6 +18,7 @@ from allonym.errors import UsageError, check_names
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
 
 if TYPE_CHECKING:
+    from allonym.evaluate.pairs import Pairs
     from allonym.evaluate.sheets import Sheets
     from allonym.llm import Client
     from allonym.stats import Estimate
@@ -50,10 +51,20 @@ ALIASES = declare_setting(
 )
 
 
+ATTRIBUTE = declare_setting(
+    (),
+    "age, sex, place, birthplace, education, occupation, relationship, income or name, and the metadata field with its "
+    "true value; by default all, without true values",
+    option="NAME[=KEY]",
+)
+PERSON = declare_setting("author", "person whose attributes are guessed", option="WORDS")
+KIND = declare_setting("text", "kind of the texts, for the prompt", option="WORDS")
+
+
 class Prompting(SettingGroup):
     """How a language model is asked."""
 
-    kind: str = declare_setting("text", "kind of the texts, for the prompt", option="WORDS")
+    kind: str = KIND
     guesses: int = declare_setting(3, "number of guesses per text", low=1)
     before: bool = declare_setting(False, "also ask about the originals, which sends them to the endpoint")
 
@@ -309,7 +320,7 @@ def attributes(
         "true value",
         option="NAME[=KEY]",
     ),
-    person: str = declare_setting("author", "person whose attributes are guessed", option="WORDS"),
+    person: str = PERSON,
     prompting: Prompting,
     model: Model,
     output: Output,
@@ -320,26 +331,41 @@ def attributes(
     Example:
       allonym evaluate guess attributes original.jsonl safe.jsonl --attribute age=profile.age --policy mine.toml
     """
-    from allonym.evaluate.pairs import get_metadata_value
     from allonym.evaluate.people import attribute_guesses
     from allonym.intruder.persons import ATTRIBUTES
 
-    keys = {name: field or name for name, _, field in (option.partition("=") for option in attribute)}
-    check_names("attribute", keys, ATTRIBUTES, "--attribute")
+    check_names("attribute", split_attributes(attribute), ATTRIBUTES, "--attribute")
     output.check_writable(*source.paths)
     settings: dict[str, Any] = {**vars(prompting), "client": model.open_client()}
     pairs = source.read_pairs()
-    for field in keys.values():
-        if not any(get_metadata_value(meta, field) for meta in pairs.meta):
-            pairs.labels(field)  # its message lists the keys
-    profiles = [{name: get_metadata_value(meta, field) for name, field in keys.items()} for meta in pairs.meta]
+    names, profiles = read_profiles(pairs, attribute)
     texts = (pairs.original, pairs.anonymised, profiles)
     with output.show_progress("asking") as advance:
-        result = attribute_guesses(*texts, attributes=tuple(keys), person=person, advance=advance, **settings)
+        result = attribute_guesses(*texts, attributes=names, person=person, advance=advance, **settings)
     data = result.to_dict()
     output.write_measure("guess_attributes", data, shown=data["after"])
     if result.before:
         _print_change(result.before.all.first, result.change, "first right")
+
+
+def split_attributes(options: Iterable[str]) -> dict[str, str]:
+    """Return attribute to metadata field from options such as ``age=profile.age``; without a field, the name is it."""
+    return {name: field or name for name, _, field in (option.partition("=") for option in options)}
+
+
+def read_profiles(pairs: Pairs, options: Iterable[str]) -> tuple[tuple[str, ...], list[dict[str, str]]]:
+    """Return the attributes of options such as ``age=profile.age``, and the true values for each text.
+
+    Raises:
+        DataError: no text has such a field.
+    """
+    from allonym.evaluate.pairs import get_metadata_value
+
+    keys = split_attributes(options)
+    for field in keys.values():
+        if not any(get_metadata_value(meta, field) for meta in pairs.meta):
+            pairs.labels(field)  # its message lists the keys
+    return tuple(keys), [{name: get_metadata_value(meta, field) for name, field in keys.items()} for meta in pairs.meta]
 
 
 def _print_change(before: Estimate, change: Estimate, what: str) -> None:

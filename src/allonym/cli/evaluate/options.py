@@ -38,6 +38,7 @@ _SECTIONS: Mapping[str, tuple[str, str, str]] = {
     "people": ("Intruder study", "intruders", "people_section"),
     "red_team": ("Red team", "intruders", "red_team_section"),
     "residual": ("Residual risk", "risk", "residual_section"),
+    "rewriting": ("Adversarial rewriting", "intruders", "rewriting_section"),
     "syntheticity": ("Syntheticity", "utility", "syntheticity_section"),
 }
 """For each measure's key in the JSON: title of its report, and module and name of the report's section."""

@@ -92,6 +92,45 @@ attributes_section = SectionSpec(
     ),
 )
 
+_REWRITING = """
+    Something inferred | rates.0.after | share.1 | share of the texts, by the attacker of the rounds
+    Unread             | unread        | count   | texts whose attack gave no usable answer; they count as found
+    Words generalised  | generalised   | count   | words that became more general ones
+    Words removed      | suppressed    | count
+    Words              | words         | count   | words of the anonymised texts
+    Phrases repaired   | repaired      | count   | phrases for which the model had no usable words
+    Answers            | requests      | count   | answers of the endpoint, with those of the cache
+    Tokens             | tokens        | count
+"""
+_REWRITING_LEAD = (
+    "A language model infers facts about persons and names its grounds; then it proposes more general words for these, "
+    "which are verified. What it infers at the end is a lower bound of the risk: measure the rewritten texts by other "
+    "intruders, too."
+)
+
+
+def _list_curve(result: Values) -> list[Plain]:
+    values = result.get("curve")
+    curve = values if isinstance(values, list) else []
+    return [{"name": f"after round {k}" if k else "as anonymised", "found": value} for k, value in enumerate(curve)]
+
+
+rewriting_section = SectionSpec(
+    "Adversarial rewriting",
+    "rewriting",
+    lambda result: result.get("rates"),
+    (
+        KeyFigures(_REWRITING, before={"Something inferred": "rates.0.before"}),
+        Paragraph(_REWRITING_LEAD),
+        ValueTable(
+            "What is inferred",
+            "rates",
+            "What | name \n Before | before | share.1 | As anonymised \n After | after | share.1 | As rewritten",
+        ),
+        ValueTable("Round by round", _list_curve, "Texts | name \n Something inferred | found | share.1"),
+        ValueTable("Refused", "refused", "Kind | name \n Count | count | count", when="refused"),
+    ),
+)
 
 BEFORE, AFTER = 7, 0
 _KNOWS = {
