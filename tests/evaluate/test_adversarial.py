@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from hypothesis import given
@@ -203,6 +204,16 @@ def test_a_text_that_gives_orders_is_not_obeyed():
     assert result.unread == 1 and result.curve[-1] == 1
 
 
+def test_articles_and_ages_read_well():
+    attack = infer(("occupation", "nurse", ["nurse"]), ("age", "34", ["34"]), ("place", "x", ["Ghent"]))
+    result = rewrite_one(attack, propose("x", "some work", "an area"))
+    assert result.texts[0].text == SAFE.replace("34, a nurse in Ghent", "some age, some work in an area")
+    result = rewrite_one(infer(("occupation", "nurse", ["nurse"])), propose("adult"), attributes=("sex", "occupation"))
+    assert result.refused["proposal: words that are not general"]
+    result = rewrite_one(infer(("sex", "male", ["nurse"])), propose("adult"))
+    assert result.texts[0].text == SAFE.replace("a nurse", "an adult")
+
+
 def test_right_guesses_only_where_truth_is_known():
     attack = infer(("age", "34", ["34"]), ("place", "Turku", ["Ghent"]))
     result = rewrite_one(
@@ -272,5 +283,5 @@ def test_whatever_a_model_answers_nothing_comes_back(rows, values):
     text = rewrite_one(attack, answer, rounds=2).texts[0]
     assert "odalric" not in text.text.lower() and "bramwell" not in text.text.lower()
     assert text.text.count("[PERSON 1]") == 2
-    assert "not" in text.text.split()  # no denial is lost
+    assert re.search(r"\bnot\b", text.text)  # no denial is lost
     assert invert_plan(text.text, text.plan) == ORIGINAL

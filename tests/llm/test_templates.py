@@ -17,7 +17,7 @@ def test_every_prompt_has_all_parts_and_an_example_that_fits(name):
     example = parse_answer(parts["answer"])
     assert example is not None and json.loads(parts["answer"]) == example
     (key,) = example
-    assert key == {"decode": "spans", "summarise": "summary"}.get(name, "entities")
+    assert key == {"decode": "spans", "summarise": "summary", "rewrite": "phrases"}.get(name, "entities")
     if name in ("tags", "names"):
         asked = re.findall(r"^(\w+): [A-Z]", parts["example"], re.MULTILINE)
         assert list(example[key]) == asked

@@ -13,6 +13,10 @@ from allonym.text.placeholders import Placeholder as Placeholder
 from allonym.text.placeholders import find_placeholders as placeholders  # noqa: F401
 
 if TYPE_CHECKING:
+    from allonym.evaluate.adversarial import AdversarialRewriting as AdversarialRewriting
+    from allonym.evaluate.adversarial import AttackRate as AttackRate
+    from allonym.evaluate.adversarial import RewrittenText as RewrittenText
+    from allonym.evaluate.adversarial import rewrite_adversarially as rewrite_adversarially
     from allonym.evaluate.classes import read_label_map as read_label_map
     from allonym.evaluate.detection_scores import Detection as Detection
     from allonym.evaluate.detection_scores import detection as detection

@@ -55,6 +55,8 @@ SAFE, FOUND, UNREAD = "safe", "found", "unread"
 """What the last attack says of a text: nothing was inferred; something still is; it gave no answer that can be used."""
 _FORM = re.compile(r"[\w ,.'’-]*")
 _OPENS = re.compile(r"(?:^|[.!?]['\"”’)]*\s+|\n\s*)['\"“‘(]*$")
+_ARTICLE = re.compile(r"\b(?:an?|the) $", re.IGNORECASE)
+_DETERMINERS = frozenset("a an the some someone somebody something somewhere certain this that these those".split())
 _MORE = 3  # words that a proposal may have beyond its phrase
 
 Advance = Callable[[int, int], object]
@@ -352,6 +354,8 @@ class _Draft:
                 out.append(new)
         value = " ".join(word for word in out if any(map(str.isalnum, word)))
         is_same = _fold_words(value) == _fold_words(phrase.text)
+        if "age" in phrase.attributes and phrase.text.isdecimal():
+            return "some age"  # "At 34 I moved" has no sense without
         if is_same or not is_general or _holds_hidden(value, phrase.text, self.hidden):
             return None if _holds_negation(phrase.text) else ""
         return value
@@ -364,13 +368,16 @@ class _Draft:
             start, end, limit = phrase.start, phrase.end, phrases[k + 1].start if k + 1 < len(phrases) else len(text)
             if value is None:
                 continue
-            if value and text[start].isupper() and _OPENS.search(text, 0, start):
-                value = value[0].upper() + value[1:]
+            article = _ARTICLE.search(text, position, start)
+            if article is not None and value.partition(" ")[0].lower() in _DETERMINERS:
+                start = article.start()  # "a nurse": "some work", not "a some work"
             if not value:
                 before = text[start - 1] if start > position else (" " if start else "")
                 start, end = widen_removal(text, start, end, position, limit, before)
+            if value and text[start].isupper() and _OPENS.search(text, 0, start):
+                value = value[0].upper() + value[1:]
             follows = value or text[end:limit].lstrip()[:40]
-            change = find_article_change(text, phrase.start, position, follows) if follows else None
+            change = find_article_change(text, start, position, follows) if follows else None
             if change is not None and change[1] <= start:
                 edits.append(Edit(*change, LABEL, 0, AGREE, text[change[0] : change[1]]))
             edits.append(Edit(start, end, value, LABEL, 0, GENERALISE if value else SUPPRESS, text[start:end]))
