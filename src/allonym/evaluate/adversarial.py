@@ -174,8 +174,8 @@ def rewrite_adversarially(
         PlanMismatch: a plan does not make its anonymised text.
     """
     n = check_lengths(original, anonymised, profiles or None, subjects or None, plans or None)
-    known = list(profiles) if profiles else [{} for _ in range(n)]
-    for profile in known:
+    truths = list(profiles) if profiles else [{} for _ in range(n)]
+    for profile in truths:
         for name in attributes:
             Inference(name, "1").is_right(profile)  # a true value that cannot be read is told before anything is sent
     drafts = [
@@ -195,9 +195,9 @@ def rewrite_adversarially(
         for i, attack in zip(active, attacks, strict=True):
             last[i] = attack
         first = first or list(last)
-        curve.append(sum(_is_found(a, p) for a, p in zip(last, known, strict=True)) / n)
+        curve.append(sum(_is_found(a, p) for a, p in zip(last, truths, strict=True)) / n)
         if number < rounds:
-            grounds = {i: _list_grounds(last[i], known[i]) for i in active}
+            grounds = {i: _list_grounds(last[i], truths[i]) for i in active}
             changed = _rewrite_drafts({drafts[i]: places for i, places in grounds.items()}, client, refused)
             active = [i for i in active if drafts[i] in changed]
         if advance is not None:
@@ -209,7 +209,7 @@ def rewrite_adversarially(
     edits = [edit for draft in drafts for edit in draft.plan.edits]
     lost = [(len(COMPOUND.findall(e.original or "")), len(COMPOUND.findall(e.replacement))) for e in edits]
     return AdversarialRewriting(
-        _rate_attacks(first, last, known, subjects, attributes),
+        _rate_attacks(first, last, truths, subjects, attributes),
         tuple(curve),
         sum(attack is None for attack in last),
         sum(len(COMPOUND.findall(text)) for text in anonymised),
@@ -221,7 +221,7 @@ def rewrite_adversarially(
         dict(sorted((+refused).items())),
         tuple(
             draft.make_result(UNREAD if a is None else FOUND if _is_found(a, p) else SAFE)
-            for draft, a, p in zip(drafts, last, known, strict=True)
+            for draft, a, p in zip(drafts, last, truths, strict=True)
         ),
     )
 
@@ -467,25 +467,25 @@ def find_refusal(value: object, phrase: str, attributes: Set[str], hidden: Set[s
     if not isinstance(value, str) or not _FORM.fullmatch(value.strip()) or find_placeholders(value):
         return "another form"
     value = value.strip()
-    words, given = ([fold(word, Level.CASE) for word in COMPOUND.findall(text)] for text in (value, phrase))
+    words, phrase_words = ([fold(word, Level.CASE) for word in COMPOUND.findall(text)] for text in (value, phrase))
     if bool(words) != bool(value):
         return "another form"
     if not words:
-        return "a denial turned" if _list_negations(given) else ""
-    if words == given:
+        return "a denial turned" if _list_negations(phrase_words) else ""
+    if words == phrase_words:
         return "unchanged"
     if _holds_hidden(value, phrase, hidden):
         return "what was covered"
-    if len(words) > len(given) + _MORE:
+    if len(words) > len(phrase_words) + _MORE:
         return "too long"
-    if _list_negations(given) != _list_negations(words):
+    if _list_negations(phrase_words) != _list_negations(words):
         return "a denial turned"
-    permitted = _list_permitted_words(given, attributes)
-    rest = iter(given)
+    permitted = _list_permitted_words(phrase_words, attributes)
+    rest = iter(phrase_words)
     for word in words:
         if word in permitted:
             continue
-        if word not in given:
+        if word not in phrase_words:
             return "a number" if any(map(str.isdigit, word)) else "words that are not general"
         if word not in rest:  # passes over the words before it: those that stay keep their order
             return "words in another order"
