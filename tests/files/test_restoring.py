@@ -156,6 +156,25 @@ def test_documents_without_text_are_written_too(tmp_path: Path) -> None:
     assert (tmp_path / "b.txt").read_bytes() == b""
 
 
+def test_records_that_became_the_same_text_are_told_apart_by_their_order_or_not_at_all(tmp_path: Path) -> None:
+    source, safe, back, plans = (tmp_path / name for name in ("a.jsonl", "safe.jsonl", "back.jsonl", "plans.jsonl"))
+    source.write_text(
+        "".join(f'{{"note": "{note}"}}\n' for note in ("Ada Brook left", "Tom Ellery left", "Leeds is far")),
+        encoding="utf-8",
+    )
+    anonymize_path(source, safe, make_policy("default"), fields=["note"], plans=plans, originals=True)
+    rows = safe.read_text(encoding="utf-8").splitlines()
+    assert rows[0] == rows[1]
+    report = restore_files([(safe, back)], plans=read_plans(plans), fields=["note"])
+    assert back.read_text(encoding="utf-8") == source.read_text(encoding="utf-8")
+    assert (report.unknown, report.notes) == (0, ())
+    safe.write_text(f"{rows[2]}\n{rows[1]}\n", encoding="utf-8")
+    report = restore_files([(safe, back)], plans=read_plans(plans), fields=["note"])
+    restored = back.read_text(encoding="utf-8").splitlines()
+    assert restored == ['{"note": "Leeds is far"}', rows[1]]  # nobody's name rather than another's
+    assert report.unknown == 1 and "several plans made exactly the text" in report.notes[0]
+
+
 @pytest.mark.parametrize("treatment", ["keep", "GENERIC_ID"])
 def test_plans_restore_tables_whose_ids_are_covered_or_kept(tmp_path, treatment):
     source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))

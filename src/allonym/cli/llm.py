@@ -124,6 +124,7 @@ def rewrite(
     client = model.open_client()
     from allonym.evaluate.adversarial import rewrite_adversarially
     from allonym.files.output import LinesFile
+    from allonym.intruder.grounds import ASKED
 
     pairs = source.read_pairs()
     attributes, profiles = read_profiles(pairs, attribute)
@@ -139,7 +140,7 @@ def rewrite(
             client,
             profiles=profiles,
             subjects=subjects,
-            **({"attributes": attributes} if attributes else {}),
+            attributes=attributes or ASKED,
             person=person,
             kind=kind,
             rounds=rounds,

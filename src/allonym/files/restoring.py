@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.encoding import decode_file
 from allonym.files.formats import format_of
 from allonym.files.items import check_outputs_distinct, check_target_suffix, check_targets_free, list_items
-from allonym.files.rewrite import rewrite_path
+from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.partfile import write_file
 from allonym.plan import Plan, apply_edits_to_parts, digest, read_plan_rows
 from allonym.restoration import Restored, Restorer
@@ -29,6 +29,10 @@ DRAWN = ("pdf", "png", "jpg")
 """Formats in which originals are blacked out, so that none can be put back."""
 
 _NO_PLAN = "no plan made exactly the text of some records"
+_SEVERAL = (
+    "several plans made exactly the text of some records, and the records are no longer in the order of the plans: "
+    "these stay as they are"
+)
 _NEW_ENCODING = "a file was plain ASCII, which does not tell its encoding; with its originals it is written as UTF-8"
 
 
@@ -107,25 +111,39 @@ def restore_files(
     """
     from allonym.restoration import restore
 
-    by_result = {plan.result: plan for plan in plans}
+    by_result = group_plans(plans)
     sole = plans[0] if len(plans) == 1 else None
     restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
     counts, notes = Counter[str](), dict[str, None]()
     file_counts, file_notes = Counter[str](), dict[str, None]()
 
-    def restore_text(text: str) -> Restored:
+    text_digests: list[str] = []
+    is_in_order = True
+    is_order_needed = any(len(group) > 1 for group in by_result.values())
+
+    def restore_text(text: str, number: int) -> Restored:
         if not plans:
             return restorer.restore(text)
-        plan = by_result.get(digest(text), sole)
-        if plan is not None:
-            return restore(text, plan=plan, key=key)
+        result_digest = digest(text)
+        if number != UNCOUNTED:
+            text_digests.append(result_digest)
+        candidates = by_result.get(result_digest, [sole] if sole is not None else [])
+        if len(candidates) > 1:
+            # Only the order of all records tells which of several originals became this text.
+            place = len(text_digests) - 1
+            candidates = [plans[place]] if is_in_order and place < len(plans) and plans[place] in candidates else []
+            if not candidates:
+                file_notes[_SEVERAL] = None
+                return Restored(text, unknown=max(len(plan.edits) for plan in by_result[result_digest]))
+        if candidates:
+            return restore(text, plan=candidates[0], key=key)
         result = restorer.restore(text)
         if text.strip():
             file_notes[_NO_PLAN] = None
         return result
 
-    def restore_parts(_: int, document: Document) -> tuple[str, ...]:
-        result = restore_text(document.text)
+    def restore_parts(number: int, document: Document) -> tuple[str, ...]:
+        result = restore_text(document.text, number)
         file_counts.update(restored=result.restored, unknown=result.unknown)
         file_notes.update(dict.fromkeys(result.notes))
         if not result.edits:
@@ -143,9 +161,12 @@ def restore_files(
                 write_file(target, encoding.encode_file(text))
             else:
                 # Ids that were kept belong to no plan.
-                for ids in (False, True) if plans else (True,):
+                attempts = [(ids, True) for ids in ((False, True) if plans else (True,))]
+                while attempts:
+                    ids, is_in_order = attempts.pop(0)
                     file_counts.clear()
                     file_notes.clear()
+                    text_digests.clear()
                     rewrite_path(
                         *(source, target, restore_parts),
                         fields=fields,
@@ -154,8 +175,12 @@ def restore_files(
                         verify=False,
                         ids=ids,
                     )
-                    if _NO_PLAN not in file_notes:
-                        break
+                    if _NO_PLAN in file_notes:
+                        continue
+                    if is_in_order and is_order_needed and text_digests != [plan.result for plan in plans]:
+                        attempts = [(ids, False)]
+                        continue
+                    break
             counts.update(file_counts)
             notes.update(file_notes)
             if note := note_new_encoding(source.read_bytes(), target.read_bytes()):
@@ -167,6 +192,14 @@ def restore_files(
         if vault is not None:
             vault.record("restore", scope=scope, actor=actor, counts=counts)
     return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
+
+
+def group_plans(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+    """Group plans by the digest of the text that they made; of those from one original, the last."""
+    groups: dict[str, dict[str, Plan]] = {}
+    for plan in plans:
+        groups.setdefault(plan.result, {})[plan.digest] = plan
+    return {result: list(group.values()) for result, group in groups.items()}
 
 
 def note_new_encoding(before: bytes, after: bytes) -> str:
