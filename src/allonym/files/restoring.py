@@ -111,7 +111,7 @@ def restore_files(
     """
     from allonym.restoration import restore
 
-    by_result = group_plans(plans)
+    by_result = _group_plans(plans)
     sole = plans[0] if len(plans) == 1 else None
     restorer = Restorer((), key=key) if vault is None else Restorer.from_vault(vault, scope, key=key)
     counts, notes = Counter[str](), dict[str, None]()
@@ -194,7 +194,7 @@ def restore_files(
     return RestoredFiles(counts["files"], counts["restored"], counts["unknown"], tuple(notes))
 
 
-def group_plans(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
+def _group_plans(plans: Iterable[Plan]) -> dict[str, list[Plan]]:
     """Group plans by the digest of the text that they made; of those from one original, the last."""
     groups: dict[str, dict[str, Plan]] = {}
     for plan in plans:
