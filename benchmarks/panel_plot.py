@@ -56,19 +56,19 @@ def draw_league(points: Mapping[str, tuple[str, Estimate, Estimate]], chance: fl
 
 
 def _write_labels(axes, points) -> None:
-    """Write each name beside its point: those of a crowd in a column to their left, each with a line to its point."""
-    crowd = sorted((n for n, (_, kept, _) in points.items() if kept.value > 0.9), key=lambda n: -points[n][2].value)
-    height, top = 0.036, 1.0
+    """Write each name beside its point: those of a crowd in a column below them, each with a line to its point."""
+    crowd = sorted((n for n, (_, kept, _) in points.items() if kept.value > 0.86), key=lambda n: -points[n][2].value)
+    height, top = 0.045, 0.78
     for name, (kind, kept, risk) in points.items():
         style = {"fontsize": 8, "color": _COLOURS[kind], "va": "center"}
         if name not in crowd:
-            axes.annotate(name, (kept.value, risk.value), (7, 8), textcoords="offset points", **style)
+            axes.annotate(name, (kept.value, risk.value), (-7, 8), textcoords="offset points", ha="right", **style)
     for name in crowd:
         kind, kept, risk = points[name]
         at = min(top, risk.value)
         top = at - height
         arrow = {"arrowstyle": "-", "color": _COLOURS[kind], "linewidth": 0.5, "alpha": 0.6}
         axes.annotate(
-            name, (kept.value, risk.value), (0.875, at), ha="right", va="center", fontsize=8,
+            name, (kept.value, risk.value), (0.9, at), ha="right", va="center", fontsize=8,
             color=_COLOURS[kind], arrowprops=arrow,
         )  # fmt: skip
