@@ -57,18 +57,19 @@ def draw_league(points: Mapping[str, tuple[str, Estimate, Estimate]], chance: fl
 
 def _write_labels(axes, points) -> None:
     """Write each name beside its point: those of a crowd in a column below them, each with a line to its point."""
-    crowd = sorted((n for n, (_, kept, _) in points.items() if kept.value > 0.86), key=lambda n: -points[n][2].value)
+    crowd = sorted((n for n, (_, kept, _) in points.items() if kept.value > 0.86), key=lambda n: points[n][1].value)
     height, top = 0.045, 0.78
     for name, (kind, kept, risk) in points.items():
-        style = {"fontsize": 8, "color": _COLOURS[kind], "va": "center"}
+        offset, side = ((7, 8), "left") if kept.value > 0.8 else ((-7, -9 if kind == "baseline" else 8), "right")
+        style = {"fontsize": 8, "color": _COLOURS[kind], "va": "center", "ha": side}
         if name not in crowd:
-            axes.annotate(name, (kept.value, risk.value), (-7, 8), textcoords="offset points", ha="right", **style)
+            axes.annotate(name, (kept.value, risk.value), offset, textcoords="offset points", **style)
     for name in crowd:
         kind, kept, risk = points[name]
         at = min(top, risk.value)
         top = at - height
-        arrow = {"arrowstyle": "-", "color": _COLOURS[kind], "linewidth": 0.5, "alpha": 0.6}
+        arrow = {"arrowstyle": "-", "color": _COLOURS[kind], "linewidth": 0.5, "alpha": 0.6, "relpos": (1, 0.5)}
         axes.annotate(
-            name, (kept.value, risk.value), (0.9, at), ha="right", va="center", fontsize=8,
+            name, (kept.value, risk.value), (0.87, at), ha="right", va="center", fontsize=8,
             color=_COLOURS[kind], arrowprops=arrow,
         )  # fmt: skip
