@@ -181,7 +181,7 @@ def _digest_english_model() -> str:
 
 
 def describe_processor() -> str:
-    """Return this processor's kind and its widest vector instructions; others may round the tagger's scores otherwise."""
+    """Return the processor's kind and its widest vector instructions, on which the last digits of scores depend."""
     import numpy as np
 
     config: Mapping[str, Any] = np.show_config(mode="dicts") or {}
