@@ -1,13 +1,16 @@
-"""Make docs/images from the screenshots that the browser tests take of the workbench. Needs Pillow.
+"""Make docs/images: the picture at the top of README.md from allonym's own output, and pictures of the workbench.
 
-ALLONYM_SCREENSHOTS=FOLDER pytest tests/browser
-python docs/build_images.py FOLDER
+python docs/build_images.py                                    # before-after.svg alone
+ALLONYM_SCREENSHOTS=FOLDER pytest -m slow tests/browser && python docs/build_images.py FOLDER   # all; needs Pillow
 """
 
 import sys
+import textwrap
+from html import escape
 from pathlib import Path
 
-from PIL import Image
+import allonym
+from allonym.labels import TAXONOMY
 
 IMAGES = Path(__file__).resolve().parent / "images"
 TAKEN = {
@@ -17,9 +20,92 @@ TAKEN = {
     "workbench-study": "study-390-dark",
 }
 WIDEST, COLOURS = 1152, 96
+TEXT = (
+    "INT: How did you find the ward? RES: I'm Moira Kesteven, I was on Ward 7 at Thornbury Infirmary from 3 to 19 "
+    "March 2023. Dr Anil Deshmukh looked after me. Moira, he said, you can ring me on 07700 900 461. My sister Elspeth "
+    "drove up from Dumfries every Friday, she works for Galloway Dairies."
+)
+KEY = b"the key of the picture in README"
+LINE, TOP, LEFT, PANEL, SIGN, COLUMNS = 24, 64, 24, 456, 7.9, 52
+INKS = {"PERSON": "#fde2c8", "LOCATION": "#cfe8d5", "DATE_TIME": "#d6e4fb", "other": "#ecd9f5"}
 
-for name, taken in TAKEN.items():
-    picture = Image.open(Path(sys.argv[1], f"{taken}.png")).convert("RGB")
-    if picture.width > WIDEST:
-        picture = picture.resize((WIDEST, picture.height * WIDEST // picture.width), Image.Resampling.LANCZOS)
-    picture.quantize(COLOURS, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+
+def mark_lines(text: str, intervals: list[tuple[int, int, str]]) -> list[list[tuple[str, str]]]:
+    """Wrap a text into lines of (piece, colour); an empty colour is plain text."""
+    colours = [""] * len(text)
+    for start, end, colour in intervals:
+        colours[start:end] = [colour] * (end - start)
+    lines, position = [], 0
+    for line in textwrap.wrap(text, COLUMNS, break_on_hyphens=False):
+        position = text.index(line, position)
+        pieces: list[tuple[str, str]] = []
+        for sign, colour in zip(line, colours[position : position + len(line)], strict=True):
+            if pieces and pieces[-1][1] == colour:
+                pieces[-1] = (pieces[-1][0] + sign, colour)
+            else:
+                pieces.append((sign, colour))
+        lines.append(pieces)
+        position += len(line)
+    return lines
+
+
+def draw_panel(title: str, lines: list[list[tuple[str, str]]], left: int) -> list[str]:
+    """Draw a title, and lines with coloured boxes behind what is marked."""
+    out = [f'<text x="{left}" y="38" font-weight="600" font-size="15">{escape(title)}</text>']
+    for row, pieces in enumerate(lines):
+        x, y = float(left), TOP + row * LINE
+        for piece, colour in pieces:
+            width = len(piece) * SIGN
+            if colour:
+                out.append(
+                    f'<rect x="{x - 2:.1f}" y="{y - 15}" width="{width + 4:.1f}" height="20" rx="4" fill="{colour}"/>'
+                )
+            shown = escape(piece).replace(" ", "&#160;")
+            out.append(f'<text x="{x:.1f}" y="{y}" textLength="{width:.1f}">{shown}</text>')
+            x += width
+    return out
+
+
+def draw_before_after() -> str:
+    """Draw a text before and after the presets ``default`` and ``pseudonyms`` as SVG, the same in every run."""
+    panels = []
+    for number, (title, policy) in enumerate((("Before", None), ("Pseudonyms", "pseudonyms"), ("Tags", "default"))):
+        plan = allonym.anonymize(TEXT, policy or "default", key=KEY).plan
+        text, marks, moved = TEXT, [], 0
+        for edit in plan.edits:
+            colour = INKS.get(TAXONOMY.get_family(edit.label), INKS["other"])
+            size = edit.end - edit.start if policy is None else len(edit.replacement)
+            start = edit.start + moved
+            marks.append((start, start + size, colour))
+            if policy is not None:
+                text = text[:start] + edit.replacement + text[start + edit.end - edit.start :]
+                moved += size - (edit.end - edit.start)
+        panels.append((title, mark_lines(text, marks), LEFT + number * PANEL))
+    height = TOP + max(len(lines) for _, lines, _ in panels) * LINE
+    width = LEFT + len(panels) * PANEL
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="13" fill="#1b1f24" '
+        'role="img" aria-label="An interview before, with pseudonyms and with tags">'
+    )
+    body = [f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff" stroke="#d0d7de"/>']
+    for title, lines, left in panels:
+        body += draw_panel(title, lines, left)
+    return "\n".join((head, *body, "</svg>", ""))
+
+
+def save_screenshots(folder: Path) -> None:
+    """Save the screenshots that the browser tests took, smaller."""
+    from PIL import Image
+
+    for name, taken in TAKEN.items():
+        picture = Image.open(folder / f"{taken}.png").convert("RGB")
+        if picture.width > WIDEST:
+            picture = picture.resize((WIDEST, picture.height * WIDEST // picture.width), Image.Resampling.LANCZOS)
+        picture.quantize(COLOURS, dither=Image.Dither.NONE).save(IMAGES / f"{name}.png", optimize=True)
+
+
+if __name__ == "__main__":
+    (IMAGES / "before-after.svg").write_text(draw_before_after(), encoding="utf-8")
+    if len(sys.argv) > 1:
+        save_screenshots(Path(sys.argv[1]))

@@ -112,8 +112,8 @@ def test_every_page_is_in_the_table_of_contents():
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("README.md", presets()),
-        ("README.md", tuple(f".{name}" for name in readers.names())),
+        ("docs/reference/policies.md", presets()),
+        ("docs/reference/formats.md", tuple(f".{name}" for name in readers.names())),
         ("docs/explanation/operators.md", registry.operators.names()),
         ("docs/explanation/detection.md", registry.detectors.names()),
         ("docs/how-to/swap.md", swap_presets()),
@@ -171,14 +171,21 @@ def test_the_tutorials_say_what_they_said():
     assert done.returncode == 0, done.stderr
 
 
-def test_the_first_screen_of_the_readme():
+def test_the_readme_is_short_and_says_how_to_start_and_what_is_not_guaranteed():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     first = text.partition("\n## ")[0]
-    assert len(first.splitlines()) <= 45
+    assert len(text.splitlines()) < 120 and len(first.splitlines()) <= 45
     for said in ("pip install . && allonym demo", "pip install -e '.[dev]' && pytest", "**Not guaranteed.**"):
         assert said in first
     code = next(body for kind, body in blocks(ROOT / "README.md") if kind == "python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 6
+
+
+def test_the_picture_of_the_readme_shows_what_comes_out(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "docs"))
+    from build_images import IMAGES, draw_before_after
+
+    assert (IMAGES / "before-after.svg").read_text(encoding="utf-8") == draw_before_after()
 
 
 def test_no_page_names_a_figure_without_its_command():

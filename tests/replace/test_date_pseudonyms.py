@@ -96,6 +96,7 @@ FORTY_DAYS_LATER = [
     ("Third of May Twenty Twenty", "en", "Twelfth of June Twenty Twenty"),
     ("1-14 May 2023", "en", "10-23 June 2023"),
     ("3 and 17 May 2023", "en", "12 and 26 June 2023"),
+    ("3rd to 17th May 2023", "en", "12th to 26th June 2023"),
     ("20 – 31 December", "en", "29 January – 9 February"),
     ("12th", "en", "21st"),
     ("some day", "en", None),

@@ -77,7 +77,8 @@ _WITH_SPOKEN_YEAR = re.compile(
 )
 """A date whose year is spoken: "third of May nineteen seventy-four"."""
 _DAYS = re.compile(
-    r"(?P<first>[0-9]{1,2})(?P<dash>\s?[-–—]\s?|\s(?:and|or|to|until)\s)(?P<day>[0-9]{1,2})(?P<month>\s[^\W\d].*)"
+    r"(?P<first>[0-9]{1,2}(?:st|nd|rd|th)?)(?P<dash>\s?[-–—]\s?|\s(?:and|or|to|until)\s)"
+    r"(?P<day>[0-9]{1,2}(?:st|nd|rd|th)?)(?P<month>\s[^\W\d].*)"
 )
 _QUARTER = re.compile(
     r"(?i)(?:(?P<before>[qh])(?P<n>[1-4])|(?P<n2>[1-4])(?P<behind>[qh])|(?P<word>first|second|third|fourth)"
