@@ -31,6 +31,9 @@ MAIL = "[EMAIL_ADDRESS_1]"
         ("<![CDATA[a@example.com]]><?php a@example.com ?>", f"<![CDATA[{MAIL}]]><?php {MAIL} ?>"),
         ('<p title="a>b">a@example.com', f'<p title="a>b">{MAIL}'),
         ("<p title='x a@example.com", f"&lt;p title='x {MAIL}"),
+        ("caf&eacute;&nbsp;a@example.com &#233;&copy &lt;b&#62;", f"caf&eacute;&nbsp;{MAIL} &#233;&copy &lt;b&#62;"),
+        ("a&#64;example.com&nbsp;&quot;x&quot;", f"{MAIL}&nbsp;&quot;x&quot;"),
+        ('<p title="it\'s &eacute; a@example.com">', f'<p title="it\'s &eacute; {MAIL}">'),
     ],
 )
 def test_html(run, source, expected):

@@ -4,6 +4,7 @@ import pytest
 from tests.replace.pseudonyms import play
 from tests.rows import check_each_row
 
+import allonym
 from allonym.replace.pseudonym import has_only_time_words, is_permitted_age, is_permitted_time, is_permitted_title
 
 TIMES = ("half past five", "5:30 pm EST", "10:15 Uhr", "12 godzin", "two weeks", "w zeszłym roku", "vor drei Jahren")
@@ -54,3 +55,11 @@ def test_what_holds_another_word_becomes_a_tag(label, text):
 @pytest.mark.parametrize(("label", "text"), [("TIME", "noon"), ("DATE", "yesterday"), ("TITLE", "Dr.")])
 def test_what_tells_nothing_stays(label, text):
     assert play(f"She said {{{text}|{label}}}.") == f"She said {text}."
+
+
+def test_what_stays_is_no_edit():
+    text = "She called Jane Doe yesterday, and again on 3 May 2021."
+    outcome = allonym.anonymize(text, "pseudonyms", key=b"a key of the tests, 32 bytes long")
+    plan = outcome.plan
+    assert "yesterday" in outcome.text and allonym.restore(outcome.text, plan=plan).text == text
+    assert plan.edits and not [edit for edit in plan.edits if edit.replacement == text[edit.start : edit.end]]

@@ -162,7 +162,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
         if stop > position:
             text = html.unescape(source[position:stop])
             tables.add_segment(count)
-            yield Segment(position, stop, text, _escape_text, gap)
+            yield Segment(position, stop, text, _escape_text, gap, has_references=True)
             gap, count = "", count + 1
         if match is None:
             return
@@ -215,7 +215,7 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
             yield Segment(a, b, unquote(value), _escape_mailto_link, role=TECHNICAL)
         else:
             role = PROSE if name in SPOKEN else TECHNICAL
-            yield Segment(a, b, value, escape, role=role)
+            yield Segment(a, b, value, escape, role=role, has_references=True)
 
 
 def _locate_attribute_value(attribute: re.Match[str]) -> tuple[int, int, Callable[[str], str]]:
@@ -239,7 +239,7 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
         stop = match.start() if match else len(source)
         text = source[position:stop]
         if text.strip():
-            yield tuple(path), Segment(position, stop, html.unescape(text), _escape_text)
+            yield tuple(path), Segment(position, stop, html.unescape(text), _escape_text, has_references=True)
         if match is None:
             return
         position = match.end()
@@ -260,7 +260,8 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
                 if a < b and name not in ("xmlns", "xml:lang", "xml:space") and not name.startswith("xmlns:"):
                     keys = (*path, local, name.rpartition(":")[2])
                     role = TECHNICAL if name.startswith(("xml:", "xsi:")) else PROSE
-                    yield keys, Segment(a, b, html.unescape(source[a:b]), escape, role=role)
+                    new = html.unescape(source[a:b])
+                    yield keys, Segment(a, b, new, escape, role=role, has_references=True)
             if not match[0].endswith("/>"):
                 path = [*path, local]
 

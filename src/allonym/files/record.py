@@ -105,16 +105,18 @@ class Draft:
     ``counted`` is false for text that is not a record, such as a header row. If ``verify`` names a format of
     :data:`allonym.files.verify.VIEWS`, the result is read back. If it still contains a covered text, ``repair`` covers
     that wherever it stands in the bytes, from texts to replacements; if this does not help, the result is refused.
-    ``convert`` makes the bytes of another format from the verified ones.
+    ``convert`` makes the bytes of another format from the verified ones. With ``takes_edits``, ``render`` gets the
+    edits too: half-open offsets in the document's text, and replacements.
     """
 
     document: Document
-    render: Callable[[tuple[str, ...]], bytes] = field(repr=False)
+    render: Callable[..., bytes] = field(repr=False)
     line: int = 1
     counted: bool = True
     verify: str = ""
     repair: Callable[[bytes, Mapping[str, str]], bytes] | None = None
     convert: Callable[[bytes], bytes] | None = None
+    takes_edits: bool = False
 
 
 Piece = bytes | Draft | Failure
@@ -281,7 +283,8 @@ def render_and_verify_draft(
     Raises:
         RefusedContent: the result still contains a covered text.
     """
-    data = draft.render(parts)
+    edits = list(edits)
+    data = draft.render(parts, edits) if draft.takes_edits else draft.render(parts)
     if draft.verify:
         from allonym.files.verify import check_no_leftovers
 

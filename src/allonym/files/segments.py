@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -10,6 +12,12 @@ from allonym.detection.turns import find_turns
 from allonym.document import PROSE, Document, Turn, splice_text
 from allonym.files.encoding import Encoding, count_encoding, decode_file
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
+
+Change = tuple[int, int, str]
+"""Half-open offsets in a text, and what takes the place."""
+
+_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+"""A reference as :func:`html.unescape` reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +28,7 @@ class Segment:
         start, end: half-open offsets in the source.
         text: its text without escapes.
         encode: escapes a text for this segment; by default it stays as it is.
+        has_references: whether the source writes characters as references of HTML, such as ``&eacute;``.
         before: the separator from the previous segment, as a reader sees it.
         speaker: whether it names the speaker of the segments up to the next speaker.
         role: as in :class:`~allonym.document.Document`.
@@ -34,6 +43,7 @@ class Segment:
     speaker: bool = False
     role: str = PROSE
     fixed: str | None = field(default=None, repr=False)
+    has_references: bool = False
 
 
 def to_document(segments: Sequence[Segment]) -> Document:
@@ -52,15 +62,60 @@ def to_document(segments: Sequence[Segment]) -> Document:
     return replace(document, turns=tuple(turns))
 
 
-def splice_segments(source: str, segments: Sequence[Segment], parts: Sequence[str]) -> str:
-    """Return the source with the segments' new texts; unchanged segments keep their characters."""
-    pairs = sorted(zip(segments, parts, strict=bool(segments)), key=lambda pair: pair[0].start)
+def splice_segments(
+    source: str, segments: Sequence[Segment], parts: Sequence[str], edits: Sequence[Sequence[Change]] = ()
+) -> str:
+    """Return the source with the segments' new texts; unchanged segments keep their characters.
+
+    ``edits``: for each segment, the changes of its text that give the new one, where they are known. Outside of them
+    references stay as they are written.
+    """
+    several = edits or [()] * len(segments)
+    rows = sorted(zip(segments, parts, several, strict=bool(segments)), key=lambda row: row[0].start)
     changed = (
-        (s.start, s.end, s.encode(part) if s.fixed is None else s.fixed)
-        for s, part in pairs
+        (s.start, s.end, _encode_part(source, s, part, changes) if s.fixed is None else s.fixed)
+        for s, part, changes in rows
         if part != s.text or s.fixed is not None
     )
     return splice_text(source, changed)
+
+
+def _encode_part(source: str, segment: Segment, part: str, changes: Sequence[Change]) -> str:
+    """Return a segment's new text as it stands in the source."""
+    raw = source[segment.start : segment.end]
+    # A bare sign of markup is safe only where nothing follows that could close it.
+    if not segment.has_references or "<" in raw or splice_text(segment.text, changes) != part:
+        return segment.encode(part)
+    places, at = [0], 0  # the offset in the source of each offset in the text; -1: where no change may begin or end
+    pieces: list[str] = []
+    for match in _REFERENCE.finditer(raw):
+        pieces.append(raw[at : match.start()])
+        places += range(at + 1, match.start() + 1)
+        pieces.append(html.unescape(match.group()))
+        # What follows an open reference would become part of it.
+        places += [-1] * (len(pieces[-1]) - 1) + [match.end() if match.group().endswith(";") else -1]
+        at = match.end()
+    pieces.append(raw[at:])
+    places += range(at + 1, len(raw) + 1)
+    in_source = [(places[a], places[b], segment.encode(new)) for a, b, new in changes if b < len(places)]
+    if "".join(pieces) != segment.text or any(a < 0 or b < 0 for a, b, _ in in_source):
+        return segment.encode(part)
+    return splice_text(raw, in_source)
+
+
+def divide_changes(document: Document, edits: Iterable[Change]) -> list[list[Change]]:
+    """Return the changes of each part of a document, by offsets in the part; those across borders are left out."""
+    ordered, at = sorted(edits), 0
+    out: list[list[Change]] = []
+    for start, end in document.parts:
+        while at < len(ordered) and ordered[at][0] < start:
+            at += 1
+        out.append([])
+        while at < len(ordered) and ordered[at][1] <= end:
+            a, b, new = ordered[at]
+            out[-1].append((a - start, b - start, new))
+            at += 1
+    return out
 
 
 def parse_segments(
@@ -89,9 +144,9 @@ def parse_segments(
     if transcript and not document.turns:
         document = replace(document, turns=find_turns(document.text))
 
-    def render_segments(parts: tuple[str, ...]) -> bytes:
-        return encoding.encode_file(splice_segments(text, segments, parts))
+    def render_segments(parts: tuple[str, ...], edits: Sequence[Change] = ()) -> bytes:
+        return encoding.encode_file(splice_segments(text, segments, parts, divide_changes(document, edits)))
 
     if pictures := sum(bool(s.fixed) for s in segments):
         tally.treated["pictures left out"] += pictures
-    return ParsedChunk([Draft(document, render_segments)], tally=tally)
+    return ParsedChunk([Draft(document, render_segments, takes_edits=True)], tally=tally)

@@ -2,6 +2,9 @@
 
 Each column is looked at first, see :mod:`allonym.files.columns`. Headers stay. A value has the same replacement in all
 rows of the file, and another value another one. Comment lines and rows with too few or too many cells are treated too.
+
+A cell that begins with ``=``, ``+``, ``-`` or ``@`` is left alone on purpose: it may be a number, a sign or a name. A
+spreadsheet may read it as a formula, as it would in the source.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ The edits keep the text around a replacement correct; nothing outside of them ch
   than 40 or the script writes no spaces they stay, and a space is added where two letters or digits would touch;
 - a mention that is removed takes a left-over space with it;
 - an English ``a`` or ``an`` before a replacement follows how the replacement is spoken, as an edit of its own;
+- what a pseudonym's rule keeps (``yesterday``, ``Dr``) gets no edit;
 - quotes are put around a replacement that data or code could not be read with, see :mod:`allonym.replace.syntax`.
 
 Replacements that the key alone can undo (``encrypt``) get neither added spaces, nor changed articles, nor quotes; where
@@ -224,10 +225,10 @@ def make_plan(
     if not slots:
         return Plan(before, (), tuple(dict.fromkeys(remarks)), before)
     setting = Setting(document, policy, key, inner, book, tuple(slot[:2] for slot in slots), unit=unit)
-    edits = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
+    edits, kept_spans = _make_edits(text, slots, _prepare_operators(text, slots, setting, remarks), numbers)
     if policy.technical:
         edits = keep_syntax(document, edits)
-    _check_coverage(slots, edits)
+    _check_coverage((slot for slot in slots if slot[2] not in kept_spans), edits)
     return Plan(before, tuple(edits), tuple(dict.fromkeys(remarks)), digest(apply_edits(text, edits)))
 
 
@@ -421,8 +422,12 @@ def _add_token_lookalikes(text: str, slots: Sequence[_EditSlot]) -> list[_EditSl
     return out
 
 
-def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers: _Numbers) -> list[Edit]:
+def _make_edits(
+    text: str, slots: Sequence[_EditSlot], setting: Setting, numbers: _Numbers
+) -> tuple[list[Edit], set[Span]]:
+    """Return the edits, and the mentions that a pseudonym's rule keeps, such as ``yesterday``: they get no edit."""
     edits: list[Edit] = []
+    kept_spans: set[Span] = set()
     english = setting.policy.language == "en"
     position = 0  # where the last edit ends
     before = ""  # the last character of its replacement, or before it
@@ -444,6 +449,9 @@ def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers
         surface = text[a:b]
         mention = Mention(surface, span, entity, subject.number, treatment.label, tag, index)
         out = _call_operator(treatment, mention, setting)
+        if out == surface and treatment.traits.prepare is not None:
+            kept_spans.add(span)
+            continue
         if out == UNNUMBERED:
             number = numbers.get_entity_number(treatment, entity.key)
             out = tag = treatment.style.format(label=treatment.label, n=number)
@@ -475,7 +483,7 @@ def _make_edits(text: str, slots: Sequence[_EditSlot], setting: Setting, numbers
         out = lead + out + trail
         edits.append(Edit(low, high, out, entity.label, subject.serial, name, text[low:high]))
         position, before = high, out[-1:] or previous
-    return edits
+    return edits, kept_spans
 
 
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
