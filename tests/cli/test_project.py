@@ -141,3 +141,37 @@ def test_no_project_and_no_secret(run, study):
     assert "secret is required" in run("project", "status", "study").err
     assert "already" in run("project", "init", "study", "--new-secret-file", "other").err
     assert not Path("other").exists()
+
+
+def test_a_promise_needs_the_random_draw_read_wholly_by_two(run, study):
+    pytest.importorskip("scipy")
+    assert run("project", "promise", *study).code == 2
+    for reader in ("ann", "ben"):
+        sheet = f"{reader}.csv"
+        export = ("--export", sheet, "--reviewer", reader, "--drawn", "3")
+        assert "documents 3" in run("project", "review", *study, *export).err
+        fill(sheet)
+        assert run("project", "review", *study, "--import", sheet, "--reviewer", reader).code == 0
+    assert json.loads(run("project", "status", *study, "--json").out)["drawn"] == 3
+    result = run("project", "promise", *study, "--limit", "0.9")
+    assert result.code == 0 and result.out.startswith("With 3 of 5 documents reviewed")
+    assert "threshold" in result.out and "at random" in result.err
+
+
+def test_a_sample_is_drawn_marked_and_becomes_a_policy(run, tmp_path, untagged_file):
+    pytest.importorskip("scipy")
+    texts = tmp_path / "all.jsonl"
+    texts.write_text(
+        "".join(json.dumps({"id": str(n), "text": f"Mail a{n}@larkspur.example"}) + "\n" for n in range(9))
+    )
+    sample, safe = tmp_path / "sample.jsonl", tmp_path / "safe.toml"
+    assert run("evaluate", "promise", "sample", str(texts), "-o", str(sample), "-n", "8").code == 0
+    rows = [json.loads(line) for line in sample.read_text().splitlines()]
+    spans = [{"start": 5, "end": len(row["text"]), "label": "EMAIL_ADDRESS"} for row in rows]
+    sample.write_text("".join(json.dumps({**row, "spans": [s]}) + "\n" for row, s in zip(rows, spans, strict=True)))
+    summary = ("evaluate", "promise", "summary", str(sample), "--policy", str(untagged_file))
+    result = run(*summary, "--limit", "0.5", "--save-policy", str(safe))
+    assert result.code == 0 and "With 8 of 9 documents reviewed: at most 50.0%" in result.out
+    assert run("detect", str(texts), "--policy", str(safe)).code == 0
+    strict = run(*summary, "--limit", "0.001", "--save-policy", str(tmp_path / "no.toml"))
+    assert strict.code == 2 and not (tmp_path / "no.toml").exists()

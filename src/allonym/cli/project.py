@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from allonym.cli import terminal
+from allonym.cli.evaluate.promises import Limit, print_promise
 from allonym.cli.options import (
     FIRST_PERSON,
     JSON,
@@ -77,6 +78,7 @@ def project() -> None:
       allonym project join study 3 7 --secret-file study.key
       allonym project review study --export ann.csv --reviewer ann --secret-file study.key
       allonym project review study --import ann.csv --reviewer ann --secret-file study.key
+      allonym project promise study --limit 0.05 --secret-file study.key
       allonym project release study --secret-file study.key
       allonym project verify study/releases/release-001.zip
     """
@@ -182,6 +184,7 @@ def status(folder: Path = FOLDER, *, vault: ProjectVault, json: bool = JSON) -> 
     facts = [
         ("documents", f"{shown.states['done']:,} of {shown.documents:,} settled"),
         ("words not read by two", f"{shown.unseen:,}"),
+        ("random draw read", f"{shown.drawn:,} documents from its first on"),
         ("people", f"{shown.people:,}"),
         ("corrections", f"{shown.terms:,}"),
         ("releases", f"{shown.releases:,}"),
@@ -368,6 +371,9 @@ def review(
     ),
     read: Path | None = declare_setting(None, "save a sheet that was filled in", noun="file", option="--import SHEET"),
     reviewer: str | None = REVIEWER,
+    drawn: int | None = declare_setting(
+        None, "with --export: only the first N documents of a random draw, for a promise about all", low=1, option="N"
+    ),
     verdict: bool = declare_setting(False, "the sheet decides where two reviewers disagree"),
     done: bool = declare_setting(
         False, "with --import: done with every document of the sheet; words in blank rows count as unseen"
@@ -400,7 +406,7 @@ def review(
         if export is not None and reviewer:
             if export.exists() and not overwrite:
                 raise UsageError(f"{export} exists; --overwrite replaces it")
-            count = write_sheet(opened, export, reviewer, is_verdict=verdict)
+            count = write_sheet(opened, export, reviewer, is_verdict=verdict, drawn=drawn)
             print_counts("written:", documents=count)
         elif read is not None and reviewer:
             saved = read_sheet(opened, read, reviewer, is_done=done, is_verdict=verdict)
@@ -409,6 +415,28 @@ def review(
             print_counts("saved:", readings=len(saved), done=finished)
         else:
             _print_reviews(opened, json)
+
+
+@project.command(short_help="Tell what the reviews promise about all documents.")
+@take_options
+def promise(
+    folder: Path = FOLDER, *, limit: Limit, vault: ProjectVault, json: bool = JSON, quiet: bool = QUIET
+) -> None:
+    """Tell which threshold keeps a limit of what is missed in all documents, how sure that is, and what it costs.
+
+    It takes documents of the project's random draw that two reviewers have read wholly: `review --export --drawn N`.
+    Corrections do not count, since they came from reading.
+
+    \b
+    Examples:
+      allonym project review study --export ann.csv --reviewer ann --drawn 60 --secret-file study.key
+      allonym project promise study --limit 0.05 --secret-file study.key
+    """
+    from allonym.project import make_promise
+
+    with vault.open_project(folder) as opened, terminal.show_stage_bar("detecting", enabled=not quiet) as advance:
+        result = make_promise(opened, limit.limit, confidence=limit.confidence, unit=limit.unit, advance=advance)
+    print_promise(result, json=json)
 
 
 @project.command(short_help="Write a signed ZIP of all files.")

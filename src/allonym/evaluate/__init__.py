@@ -64,6 +64,10 @@ if TYPE_CHECKING:
     from allonym.evaluate.people import attribute_guesses as attribute_guesses
     from allonym.evaluate.people import people_study as people_study
     from allonym.evaluate.people import person_guesses as person_guesses
+    from allonym.evaluate.promises import Promise as Promise
+    from allonym.evaluate.promises import make_promise as make_promise
+    from allonym.evaluate.promises import measure_losses as measure_losses
+    from allonym.evaluate.promises import read_marked_sample as read_marked_sample
     from allonym.evaluate.red_team import RedTeam as RedTeam
     from allonym.evaluate.red_team import read_forms as read_forms
     from allonym.evaluate.red_team import red_team_sample as red_team_sample

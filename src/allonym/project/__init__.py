@@ -7,7 +7,8 @@
 >>> write_release(project, unreviewed=True).path  # doctest: +SKIP
 
 ``project`` holds the files and what becomes of them, ``readings`` what a reviewer says of a document, ``seats`` who may
-say it when, ``agreement`` how far two agree, ``sheets`` their tables, ``release`` what others get.
+say it when, ``agreement`` how far two agree, ``promise`` what their reviews prove, ``sheets`` their tables,
+``release`` what others get.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from allonym.project.agreement import ReviewResult as ReviewResult
     from allonym.project.entities import FoundEntity as FoundEntity
     from allonym.project.project import Project as Project
+    from allonym.project.promise import make_promise as make_promise
     from allonym.project.readings import Reading as Reading
     from allonym.project.records import Added as Added
     from allonym.project.records import SourceFile as SourceFile

@@ -18,7 +18,12 @@ from allonym import __version__
 from allonym.batch import describe_failure
 from allonym.errors import AllonymError, DataError, MissingExtra, RequestError, UsageError, check_names
 from allonym.files.items import Item, list_sources
+<<<<<<< HEAD
 from allonym.partfile import write_file
+=======
+from allonym.files.output import write_file
+from allonym.keys import derive_operator_key
+>>>>>>> 587c4cdf (Promises: what reviewed documents prove about the others, from a random draw)
 from allonym.project.agreement import ReviewResult, count_unseen_words, measure_reviews
 from allonym.project.documents import (
     ProjectDocument,
@@ -33,6 +38,7 @@ from allonym.project.documents import (
 from allonym.project.entities import FoundEntity, digest_people, group_entities
 from allonym.project.folder import ProjectFolder
 from allonym.project.policies import Tables, list_wanted_tagger_labels, load_policy_tables, read_policy_tables
+from allonym.project.promise import list_read_documents
 from allonym.project.readings import Reading
 from allonym.project.records import CARD, SCHEMA, Added, SourceFile, Status
 from allonym.project.risks import Risk, assess_risk
@@ -279,10 +285,11 @@ class Project(ProjectFolder):
             reviewer: sees the own readings, and those of others once both are done; empty: an adjudicator or the
                 owner, who sees all.
             state: only documents in this state.
-            order: by ``risk``, or as they were ``added``.
+            order: by ``risk``, as they were ``added``, or as they were ``drawn``, which is a random order that the
+                vault's key decides.
         """
         check_names("state", [state] if state else [], STATES)
-        check_names("order", [order], ("risk", "added"))
+        check_names("order", [order], ("risk", "added", "drawn"))
         rows = []
         labels = list_wanted_tagger_labels(self.base_policy)
         for file in self.files:
@@ -292,6 +299,8 @@ class Project(ProjectFolder):
                 row = item.make_review_document(labels, decide_state_of(item, seats)) if item.has_text else None
                 if row is not None and state in (None, row.state):
                     rows.append((row, select_visible_readings(seats, reviewer)))
+        if order == "drawn":
+            rows.sort(key=lambda row: derive_operator_key(self.vault.operator_key, "drawn", row[0].id))
         if order == "risk":
             rows.sort(key=lambda row: (-row[0].risk.expected if row[0].risk else 0.0, row[0].id))
         return rows
@@ -541,6 +550,7 @@ class Project(ProjectFolder):
             terms=len(self._index["terms"]),
             states=states,
             unseen=sum(file.unseen for file in files),
+            drawn=len(list_read_documents(self)) if states["done"] else 0,
             releases=len(self._index["releases"]),
             steps=tuple(steps),
         )

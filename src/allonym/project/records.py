@@ -66,6 +66,7 @@ class Status(Serialisable):
         terms: corrections by surface.
         states: documents by state of review.
         unseen: words of these documents that not both reviewers have looked at.
+        drawn: documents of the random draw that both reviewers read wholly, which a promise may rest on.
         releases: how many were written.
         steps: what can be done next, as commands without the project's path.
     """
@@ -78,6 +79,7 @@ class Status(Serialisable):
     terms: int
     states: Mapping[str, int]
     unseen: int
+    drawn: int
     releases: int
     steps: tuple[str, ...]
 

@@ -15,6 +15,7 @@ from allonym.errors import RequestError
 from allonym.plan import Edit
 from allonym.project.readings import Reading, apply_reading, is_same_reading
 from allonym.project.risks import Risk
+from allonym.train.records import Mark
 
 NEW, OPEN, DISAGREEMENT, DONE = "new", "in_review", "disagreement", "done"
 STATES = (NEW, OPEN, DISAGREEMENT, DONE)
@@ -174,14 +175,15 @@ def format_settled_training_lines(project: str, reviewed: Sequence[Reviewed]) ->
             "id": item.id,
             "doc_id": item.id,
             "text": item.document.text,
-            "spans": _describe_reading_spans(item, reading),
+            "spans": describe_reading_spans(item, reading),
             "meta": {"source": "reviews", "project": project, "settled": settled, "labels": list(item.labels)},
-            "annotations": {f"reviewer {n}": _describe_reading_spans(item, seats[n].reading) for n in SEATS},
+            "annotations": {f"reviewer {n}": describe_reading_spans(item, seats[n].reading) for n in SEATS},
         }
         yield json.dumps(record) + "\n"
 
 
-def _describe_reading_spans(item: ReviewDocument, reading: Reading) -> list[dict[str, Any]]:
+def describe_reading_spans(item: ReviewDocument, reading: Reading) -> list[Mark]:
+    """Return what identifies in a document by a reading, as the spans of a record. They hold the originals."""
     text = item.document.text
     return [
         {"start": s.start, "end": s.end, "label": s.label, "text": text[s.start : s.end]}

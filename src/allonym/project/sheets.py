@@ -33,7 +33,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MOST_FIELD = 1 << 24
 
 
-def write_sheet(project: Project, path: str | Path, reviewer: str, *, is_verdict: bool = False) -> int:
+def write_sheet(
+    project: Project, path: str | Path, reviewer: str, *, is_verdict: bool = False, drawn: int | None = None
+) -> int:
     """Write the sheet of a reviewer, or of who decides where two disagree, readable by its owner alone.
 
     Documents come the riskiest first. What the reviewer said before is filled in; of other reviewers nothing is shown,
@@ -44,6 +46,8 @@ def write_sheet(project: Project, path: str | Path, reviewer: str, *, is_verdict
         path: a ``.csv`` or ``.jsonl`` file, replaced if it exists.
         reviewer: the reader's name.
         is_verdict: whether it is for the documents in disagreement.
+        drawn: only so many documents, drawn at random and the same for every reviewer: what they say of these proves
+            something about all, see :meth:`Project.make_promise`.
 
     Returns:
         How many documents are in it.
@@ -53,7 +57,7 @@ def write_sheet(project: Project, path: str | Path, reviewer: str, *, is_verdict
     """
     rows: list[dict[str, Any]] = []
     count = 0
-    for item, seats in project.list_documents():
+    for item, seats in project.list_documents(order="risk" if drawn is None else "drawn")[:drawn]:
         if item.state != DISAGREEMENT if is_verdict else not _may_read(item, seats, reviewer):
             continue
         reading = next((s.reading for s in seats.values() if s.user == reviewer and s.seat in SEATS), Reading())

@@ -14,6 +14,7 @@ COMMANDS: Mapping[str, str] = {
     "detection": "allonym.cli.evaluate.detection:detection",
     "residual": "allonym.cli.evaluate.missed:residual",
     "second-reading": "allonym.cli.evaluate.missed:second_reading",
+    "promise": "allonym.cli.evaluate.promises:promise",
     "red-team": "allonym.cli.evaluate.missed:red_team",
     "intruder": "allonym.cli.evaluate.linkage:intruder",
     "guess": "allonym.cli.evaluate.guesses:guess",
