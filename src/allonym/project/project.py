@@ -18,12 +18,8 @@ from allonym import __version__
 from allonym.batch import describe_failure
 from allonym.errors import AllonymError, DataError, MissingExtra, RequestError, UsageError, check_names
 from allonym.files.items import Item, list_sources
-<<<<<<< HEAD
-from allonym.partfile import write_file
-=======
-from allonym.files.output import write_file
 from allonym.keys import derive_operator_key
->>>>>>> 587c4cdf (Promises: what reviewed documents prove about the others, from a random draw)
+from allonym.partfile import write_file
 from allonym.project.agreement import ReviewResult, count_unseen_words, measure_reviews
 from allonym.project.documents import (
     ProjectDocument,
