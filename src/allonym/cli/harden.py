@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.evaluate.options import GROUP, SUBJECT, Output, Source
+from allonym.cli.evaluate.options import GROUP, Output, Source
 from allonym.cli.options import ORIGINALS, RESUME, SEED, declare_output, declare_plans
 from allonym.cli.outputs import check_outputs, open_stages_folder
 from allonym.cli.signatures import take_options
@@ -41,8 +41,16 @@ class Goal(SettingGroup):
 def harden(
     *,
     source: Source,
-    subject: str = SUBJECT,
+    subject: str | None = declare_setting(
+        None, "metadata field with the subject of each text; required without --people", option="KEY"
+    ),
     group: str | None = GROUP,
+    people: int | None = declare_setting(
+        None,
+        "harden for every person of each text instead: until K people at least fit what is left of each",
+        low=2,
+        option="K",
+    ),
     target: Path | None = declare_output(option="-o, --output, --out PATH"),
     goal: Goal,
     plans: Path | None = declare_plans("new file"),
@@ -51,6 +59,9 @@ def harden(
     output: Output,
 ) -> None:
     """Harden ANONYMISED against intruders who know the tool, and other texts about the same subjects.
+
+    With --people, no subjects are needed: of each person below K, ages, dates, places, occupations, relatives and health
+    become more general until K people at least fit what is left, see "allonym evaluate cards".
 
     Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and sentences
     that mostly tell whom they are about are removed. It stops where no intruder does clearly better than guessing,
@@ -62,11 +73,16 @@ def harden(
     \b
     Examples:
       allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
+      allonym harden original.jsonl safe.jsonl --people 5 --report cards.html -o hard.jsonl
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
       allonym harden study.jsonl --anonymised-field safe --subject subject --group class --frontier --report h.html
     """
     if originals and plans is None:
         raise click.UsageError("--originals requires --plans")
+    if (subject is None) == (people is None):
+        raise click.UsageError("either --subject or --people is required; run the command twice for both")
+    if people is not None and group:
+        raise click.UsageError("--group requires --subject")
     if target is None and plans is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plans, --report or --json")
     from allonym.files.items import check_targets_free
@@ -79,23 +95,32 @@ def harden(
     from allonym.files.output import LinesFile
 
     pairs = source.read_pairs()
-    subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
-    settings = {"groups": groups, **vars(goal)}
-    note = "finished rounds are kept in {}; --resume continues from there"
-    kept_beside = [*outputs, *output.paths][0]
-    with (
-        open_stages_folder(kept_beside, "harden", note, resume=resume, overwrite=output.overwrite) as state,
-        output.show_progress("hardening") as advance,
-    ):
-        result = measure(pairs.original, pairs.anonymised, subjects, state=state, advance=advance, **settings)
+    if subject is None:
+        from allonym.evaluate.card_hardening import harden_persons
+
+        assert people is not None
+        with output.show_progress("cards") as advance:
+            persons = harden_persons(pairs.anonymised, pairs.original, ids=pairs.ids, limit=people, advance=advance)
+        edited, key, data = [text.plan for text in persons.texts], "cards", persons.to_dict(output.with_text)
+    else:
+        subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
+        settings = {"groups": groups, **vars(goal)}
+        note = "finished rounds are kept in {}; --resume continues from there"
+        kept_beside = [*outputs, *output.paths][0]
+        with (
+            open_stages_folder(kept_beside, "harden", note, resume=resume, overwrite=output.overwrite) as state,
+            output.show_progress("hardening") as advance,
+        ):
+            result = measure(pairs.original, pairs.anonymised, subjects, state=state, advance=advance, **settings)
+        edited, key, data = [text.plan for text in result.texts], "hardening", result.to_dict()
     if target is not None:
-        rewrite_source(source, pairs, [t.plan for t in result.texts], target, output.overwrite)
+        rewrite_source(source, pairs, edited, target, output.overwrite)
     if plans is not None:
         lines = LinesFile(plans, private=originals)
-        for name, text in zip(pairs.ids, result.texts, strict=True):
-            lines.write(format_json_line({"id": name, **text.plan.to_dict(originals=originals)}))
+        for name, plan in zip(pairs.ids, edited, strict=True):
+            lines.write(format_json_line({"id": name, **plan.to_dict(originals=originals)}))
         lines.finish()
-    output.write_measure("hardening", result.to_dict())
+    output.write_measure(key, data)
 
 
 def rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:

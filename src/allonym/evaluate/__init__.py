@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from allonym.evaluate.adversarial import AttackRate as AttackRate
     from allonym.evaluate.adversarial import RewrittenText as RewrittenText
     from allonym.evaluate.adversarial import rewrite_adversarially as rewrite_adversarially
+    from allonym.evaluate.card_hardening import PersonHardening as PersonHardening
+    from allonym.evaluate.card_hardening import harden_persons as harden_persons
+    from allonym.evaluate.cards import PersonCards as PersonCards
+    from allonym.evaluate.cards import person_cards as person_cards
     from allonym.evaluate.classes import read_label_map as read_label_map
     from allonym.evaluate.detection_scores import Detection as Detection
     from allonym.evaluate.detection_scores import detection as detection

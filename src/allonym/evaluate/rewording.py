@@ -281,7 +281,7 @@ def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
     word, before = words[i], _get_word(words, i - 1)
     is_name = word.part == "PROPN" or (word.text[:1].isupper() and before.label is not None)
     stem, many = (word.lower_text, False) if is_name else _to_singular(word.lower_text)
-    general_nouns, kinds = _map_words_to_general_nouns(), _read_generalisations()["kinds"]
+    general_nouns, kinds = map_words_to_general_nouns(), _read_generalisations()["kinds"]
     kind = general_nouns.get(word.lower_text) or general_nouns.get(stem) or (stem if stem in kinds else None)
     if is_name and (kind is None or kinds.get(kind) == "place"):
         lead = _find_word_before_name(words, i)
@@ -398,7 +398,7 @@ def list_general_words() -> frozenset[str]:
 
 
 @cache
-def _map_words_to_general_nouns() -> Mapping[str, str]:
+def map_words_to_general_nouns() -> Mapping[str, str]:
     """Return the general noun for each word of the classes; of two classes of a word, the first counts."""
     out: dict[str, str] = {}
     for name in ("generalising.toml", "nouns.toml"):

@@ -7,12 +7,11 @@ confirmed. Rare facts count too, since they tell who a short text is about when 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from allonym.document import Document, Interval
+from allonym.document import Document
 from allonym.labels import TAXONOMY
 from allonym.plan import Edit
 from allonym.policy import Policy
@@ -24,19 +23,6 @@ RARE_FACT = "RARE_FACT"
 _RARE_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 _RARE_POINTS, _RARE_CHANCE = 3, 0.7
 _LEAST_CHANCE = 0.2  # of a proposal that a reviewer is shown
-_SUPERLATIVE = (
-    "(?:only|sole|first|last|youngest|oldest|eldest|tallest|shortest|smallest|biggest|largest|fastest|strongest|richest"
-    "|poorest|longest(?:[- ]serving)?|highest|lowest|heaviest)"
-)
-_KIN = "son|daughter|child|mother|father|wife|husband|partner|brother|sister|twin|uncle|aunt|grand\\w+|friend|boss"
-_RARE_CLAIM = re.compile(
-    rf"\b(?:(?:I|we|he|she|who|they|(?:my|our|his|her)\s(?:{_KIN})|\[PERSON\w*\])\b[^.!?\n]{{0,30}}?"
-    rf"(?:\b(?:am|is|was|are|were|be|been|became|become|remain|remained)|['’](?:m|s|re))\s+(?:still\s+)?"
-    rf"(?:one\sof\s)?the\s+(?:{_SUPERLATIVE}\b|few\b|\w+\s+(?:who|whose|that)\b)"
-    rf"|as\s+the\s+{_SUPERLATIVE}\b|(?:no|nobody|no\sone)\s(?:other|else)\s(?:\w+\s){{0,3}}(?:here|in|at|on)\b)"
-    r"[^.!?\n]{0,60}",
-    re.IGNORECASE,
-)
 
 
 class Reason(Serialisable):
@@ -116,6 +102,7 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
         MissingExtra: the extra ``evaluate`` is not installed.
     """
     from allonym.evaluate import score_conversation, second_reading
+    from allonym.evaluate.card_facts import find_rare_claims
     from allonym.train.uncertain import estimate_review_gain
 
     marked = second_reading([document.text], [anonymised], ids=["document"], wide=True).conversations[0]
@@ -147,16 +134,6 @@ def assess_risk(document: Document, anonymised: str, edits: Sequence[Edit], poli
         reasons=tuple(reasons),
         proposals=tuple(sorted(proposals, key=lambda p: (p.start, p.end))),
     )
-
-
-def find_rare_claims(text: str) -> list[Interval]:
-    """Return the stretches of a text that say of somebody what only one person can be, or very few.
-
-    >>> text = "I am the only blind piano tuner here. The only problem is the price."
-    >>> [text[start:end] for start, end in find_rare_claims(text)]
-    ['I am the only blind piano tuner here']
-    """
-    return [match.span() for match in _RARE_CLAIM.finditer(text)]
 
 
 def _locate_in_original(edits: Sequence[Edit], start: int, end: int, original_length: int) -> tuple[int, int]:

@@ -72,9 +72,9 @@ def generalise(
     if len(text) > LONGEST:
         return mention.tag
     coarsen: Mapping[str, Callable[[], str | None]] = {
-        "AGE": lambda: _coarsen_age(text, width, top),
+        "AGE": lambda: coarsen_age(text, width, top),
         "TIME": lambda: _coarsen_time(text),
-        "DATE_TIME": lambda: _coarsen_date(text, level, order) or _coarsen_time(text),
+        "DATE_TIME": lambda: coarsen_date(text, level, order) or _coarsen_time(text),
         "NUMERIC": lambda: _coarsen_quantity(text, width),
         "POSTAL_CODE": lambda: _coarsen_postcode(text, mention.entity.label),
         "IP_ADDRESS": lambda: _coarsen_ip_address(text),
@@ -85,7 +85,8 @@ def generalise(
     return next((value for value in values if value is not None), mention.tag)
 
 
-def _coarsen_date(text: str, level: str, order: str) -> str | None:
+def coarsen_date(text: str, level: str, order: str) -> str | None:
+    """Return the month, the year or the decade of a date; None where it cannot be read or does not tell that."""
     date = read_date(text, order)
     if date is None:
         return None
@@ -111,7 +112,8 @@ def _coarsen_time(text: str) -> str | None:
     return "night" if hour < 5 or hour >= 22 else "morning" if hour < 12 else "afternoon" if hour < 18 else "evening"
 
 
-def _coarsen_age(text: str, width: int, top: int) -> str | None:
+def coarsen_age(text: str, width: int, top: int) -> str | None:
+    """Return the band of an age, ``width`` years wide, with the words around it; None where it cannot be read."""
     match = _AGE.fullmatch(text)
     if match is None:
         return None

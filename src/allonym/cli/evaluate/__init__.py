@@ -20,6 +20,7 @@ COMMANDS: Mapping[str, str] = {
     "guess": "allonym.cli.evaluate.guesses:guess",
     "intruder-study": "allonym.cli.evaluate.guesses:intruder_study",
     "risk": "allonym.cli.evaluate.linkage:risk",
+    "cards": "allonym.cli.evaluate.cards:cards",
     "information": "allonym.cli.evaluate.information:information",
     "downstream": "allonym.cli.evaluate.models:downstream",
     "generations": "allonym.cli.evaluate.models:generations",

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from allonym.report.page import Block, Figures, Table
 
 _SECTIONS: Mapping[str, tuple[str, str, str]] = {
+    "cards": ("A card per person", "cards", "cards_section"),
     "detection": ("Detection", "detection", "detection_section"),
     "document_risk": ("Document risk", "risk", "document_risk_section"),
     "downstream": ("Downstream use", "utility", "downstream_section"),

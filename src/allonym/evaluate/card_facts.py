@@ -1,0 +1,410 @@
+"""Who is in an anonymised text, and what it still says of each person: facts, and the rule by which each is theirs.
+
+People are placeholders and names (pseudonyms too), labels of turns, whoever says "I", relatives who are not named
+("her brother"), and the person whom a description without a name is about. A fact belongs to whoever the sentence
+named last before it; a pronoun counts as a mention of the last person whom its gender fits. Each fact keeps its rule,
+so that a reader can judge it. The rules are for English.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from allonym.detection.turns import add_turns
+from allonym.document import Document, Interval, Reach, Span
+from allonym.evaluate.rewording import map_words_to_general_nouns
+from allonym.kb import KnowledgeBase
+from allonym.labels import TAXONOMY
+from allonym.link import link
+from allonym.link.relatives import is_relative
+from allonym.text.names import find_title_gender
+from allonym.text.placeholders import find_placeholders
+
+AUTHOR, DESCRIBED = "the author", "the person described"
+NAMED, BEFORE, AFTER, SPOKEN, KIN, ONLY = (
+    "it is the name",
+    "named before it in the sentence",
+    "named right after it",
+    "said in the first person",
+    "the relation is named",
+    "the only person of the text",
+)
+"""The rules by which a fact is a person's."""
+
+_SUPERLATIVE = (
+    "(?:only|sole|first|last|youngest|oldest|eldest|tallest|shortest|smallest|biggest|largest|fastest|strongest|richest"
+    "|poorest|longest(?:[- ]serving)?|highest|lowest|heaviest)"
+)
+_RELATIVES = (
+    "son|daughter|child|mother|father|wife|husband|partner|brother|sister|twin|uncle|aunt|grand\\w+|friend|boss"
+)
+_RARE_CLAIM = re.compile(
+    rf"\b(?:(?:I|we|he|she|who|they|(?:my|our|his|her)\s(?:{_RELATIVES})|\[PERSON\w*\])\b[^.!?\n]{{0,30}}?"
+    rf"(?:\b(?:am|is|was|are|were|be|been|became|become|remain|remained)|['’](?:m|s|re))\s+(?:still\s+)?"
+    rf"(?:one\sof\s)?the\s+(?:{_SUPERLATIVE}\b|few\b|\w+\s+(?:who|whose|that)\b)"
+    rf"|as\s+the\s+{_SUPERLATIVE}\b|(?:no|nobody|no\sone)\s(?:other|else)\s(?:\w+\s){{0,3}}(?:here|in|at|on)\b)"
+    r"[^.!?\n]{0,60}",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]?[A-Z0-9])|\n+")
+_HEADER = re.compile(r"^(?:Date|Sent|From|To|Cc|Bcc|Subject|X ?-[^:\n]*|Reply-To)[ \t]*:[^\n]*", re.M | re.I)
+_PRONOUNS = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "hers": "f", "herself": "f"}
+_FIRST_PERSON = frozenset("i me my mine myself i'm i've i'll i'd i’m i’ve i’ll i’d".split())
+_POSSESSIVES = frozenset("my his her our their".split())
+_NO_KIN = frozenset(
+    "boss manager supervisor colleague assistant secretary neighbour neighbor friend flatmate housemate roommate "
+    "lodger landlord landlady guardian carer".split()
+)
+_FEMALE = frozenset(
+    "wife widow bride girlfriend mother mum mom mummy mommy daughter sister aunt auntie niece grandmother grandma "
+    "granny nan granddaughter godmother goddaughter fiancée".split()
+)
+_MALE = frozenset(
+    "husband widower groom boyfriend father dad daddy son brother uncle nephew grandfather grandpa grandson godfather "
+    "godson fiancé".split()
+)
+MARITAL = frozenset("married divorced widowed separated engaged single pregnant retired".split())
+_COPULAS = frozenset("is was am are were be been being as became become becoming i'm i’m he's he’s she's she’s".split())
+_DETERMINERS = frozenset("a an the our my his her their its former retired new also now currently then one of".split())
+_NO_WORK = frozenset("person head host partner figure character member star icon legend hero king queen lead".split())
+_NO_ILLNESS = frozenset(
+    "health condition operation treatment sickness illness infection disease disorder syndrome therapy surgery injury "
+    "fever disability".split()
+)
+_CONDITIONS = frozenset("blind deaf pregnant".split())
+_AGE = re.compile(
+    r"\b(?:(?P<a>[0-9]{1,3})(?:[- ]years?[- ]old|[- ]?y/?o\b)|aged? (?P<b>[0-9]{1,3})\b"
+    r"|in (?:his|her|my|their) (?P<c>(?:early |mid[- ]?|late )?(?:twenties|thirties|forties|fifties|sixties|seventies"
+    r"|eighties|nineties|[2-9]0s)))\b",
+    re.I,
+)
+_BAND = re.compile(r"[0-9]{1,2}-[0-9]{2}\b|[0-9]{2}\+")
+_CHILDREN = re.compile(
+    r"\b(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|[0-9]{1,2}) (?:\w+ )?"
+    r"(?:kids|children|sons?|daughters?|brothers?|sisters?|siblings))\b",
+    re.I,
+)
+_KINDS = (
+    ("DATE_OF_BIRTH", "birth"),
+    ("AGE", "age"),
+    ("OCCUPATION", "work"),
+    ("MEDICAL_TERM", "health"),
+    ("ORIGIN", "origin"),
+    ("SEXUAL_ORIENTATION", "origin"),
+    ("LOCATION", "place"),
+    ("ORGANIZATION", "organisation"),
+    ("AWARD", "honour"),
+    ("WORK_OF_ART", "honour"),
+    ("DATE", "date"),
+    *((label, "contact") for label in ("EMAIL_ADDRESS", "PHONE_NUMBER", "ONLINE_ID", "GENERIC_ID", "GOVERNMENT_ID")),
+)
+_REACH = 3  # sentences over which a pronoun reaches back
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Something that a text says of a person.
+
+    Attributes:
+        kind: ``sex``, ``age``, ``place``, ``work``, ``organisation``, ``kin``, ``health``, ``origin``, ``date``,
+            ``birth``, ``honour``, ``rare``, ``name`` or ``contact``.
+        start, end: where it stands.
+        value: its words. Hidden from ``repr``.
+        rule: why it is the person's.
+    """
+
+    kind: str
+    start: int
+    end: int
+    value: str = field(repr=False)
+    rule: str
+
+
+@dataclass(slots=True)
+class Figure:
+    """A person of a text. Mutable; it never leaves :func:`read_people`'s caller.
+
+    Attributes:
+        name: how the text calls the person. Hidden from ``repr``.
+        sort: ``placeholder``, ``name``, ``speaker``, ``author``, ``relative`` or ``described``.
+        mentions: places, without pronouns.
+        gender: ``f``, ``m`` or empty.
+        statements: what the text says of the person.
+    """
+
+    name: str = field(repr=False)
+    sort: str
+    mentions: list[Interval] = field(default_factory=list)
+    gender: str = ""
+    statements: list[Statement] = field(default_factory=list)
+
+
+def find_rare_claims(text: str) -> list[Interval]:
+    """Return the stretches of a text that say of somebody what only one person can be, or very few.
+
+    >>> text = "I am the only blind piano tuner here. The only problem is the price."
+    >>> [text[start:end] for start, end in find_rare_claims(text)]
+    ['I am the only blind piano tuner here']
+    """
+    return [match.span() for match in _RARE_CLAIM.finditer(text)]
+
+
+def read_people(text: str, spans: Sequence[Span], altered: Sequence[Interval] = ()) -> tuple[list[Figure], int]:
+    """Read who is in a text, and what it says of each.
+
+    Args:
+        text: anonymised; English.
+        spans: what detectors find in it.
+        altered: stretches that anonymising wrote. A name there is a pseudonym, and what else stands there is not true
+            of anybody, unless it is a placeholder, a band or a year.
+
+    Returns:
+        The people in order of their first mention, and how many facts nobody could be given.
+    """
+    reader = _Reader(text, spans, altered)
+    return reader.read_statements()
+
+
+class _Reader:
+    """One text while it is read."""
+
+    def __init__(self, text: str, spans: Sequence[Span], altered: Sequence[Interval]) -> None:
+        self.text = text
+        self.altered = Reach(altered)
+        self.headers = Reach(m.span() for m in _HEADER.finditer(text))
+        cuts = [0, *(m.end() for m in _SENTENCE_END.finditer(text)), len(text)]
+        self.starts = cuts[:-1]
+        self.ends = cuts[1:]
+        places = find_placeholders(text)
+        covered = Reach((p.start, p.end) for p in places)
+        self.spans = [s for s in spans if not covered.touches(s.start, s.end)]
+        self.figures: list[Figure] = []
+        self.by_name: dict[str, Figure] = {}
+        self.document = add_turns(Document("text", text))
+        for place in places:
+            if place.label and TAXONOMY.get_family(place.label) == "PERSON":
+                figure = self.add_mention(text[place.start : place.end], "placeholder", (place.start, place.end))
+                figure.gender = figure.gender or find_title_gender(text, place.start)
+        self._add_names()
+        named = Reach((a, b) for a, b, _ in self.heads)
+        for turn in self.document.turns:
+            if turn.speaker is not None and not named.touches(*turn.speaker):
+                self.add_mention(text[turn.speaker[0] : turn.speaker[1]].strip(), "speaker", turn.speaker)
+        self.words = [(m.start(), m.end(), m[0].lower()) for m in _WORD.finditer(text)]
+        self._add_relatives()
+        self.pointers = self._resolve_pronouns()
+
+    @property
+    def heads(self) -> list[tuple[int, int, Figure]]:
+        """All mentions with names, in reading order."""
+        return sorted(((a, b, f) for f in self.figures for a, b in f.mentions), key=lambda head: head[:2])
+
+    def add_mention(self, name: str, sort: str, place: Interval) -> Figure:
+        """Add a mention of the person who goes by a name."""
+        figure = self.by_name.get(name.casefold())
+        if figure is None:
+            figure = self.by_name[name.casefold()] = Figure(name, sort)
+            self.figures.append(figure)
+        figure.mentions.append(place)
+        return figure
+
+    def _add_names(self) -> None:
+        names = [s for s in self.spans if TAXONOMY.get_family(s.label) == "PERSON" and s.label != "TITLE"]
+        for entity in link(self.document, names).entities:
+            first = max(entity.spans, key=lambda s: s.end - s.start)
+            name = self.text[first.start : first.end]
+            for span in entity.spans:
+                figure = self.add_mention(name, "name", (span.start, span.end))
+                figure.gender = figure.gender or find_title_gender(self.text, span.start)
+                if not self.altered.touches(span.start, span.end):
+                    value = self.text[span.start : span.end]
+                    figure.statements.append(Statement("name", span.start, span.end, value, NAMED))
+
+    def _add_relatives(self) -> None:
+        """Add relatives: "her brother", "[PERSON_1]'s wife", with the name that follows, if there is one."""
+        self.kin: list[tuple[int, int, str, int, Figure]] = []
+        heads = self.heads
+        for i, (start, end, word) in enumerate(self.words):
+            owner_at = -1
+            if not is_relative(word) or word in _NO_KIN or word.removesuffix("s") in _NO_KIN or not i:
+                continue
+            back = [w for w in self.words[max(0, i - 2) : i] if w[0] >= self.get_sentence(start)[0]]
+            owner_at = next((a for a, _, w in reversed(back) if w in _POSSESSIVES), -1)
+            if owner_at < 0:
+                near = self.text[max(0, start - 14) : start]
+                match = re.search(r"['’]s? (?:\w+ )?$", near)
+                owner_at = start - len(near) + match.start() if match else -1
+            if owner_at < 0:
+                continue
+            following = next((h for h in heads if end <= h[0] <= end + 2), None)
+            is_one = not (word.endswith("s") and is_relative(word.removesuffix("s")))
+            if following is not None and self.text[end : following[0]].strip() in ("", ","):
+                figure = following[2]
+            elif is_one:
+                owner_word = self.text[owner_at:start].split(" ")[0].lower()
+                name = f"{owner_word} {word}" if owner_word in _POSSESSIVES else self.text[start:end] + f" at {start}"
+                figure = self.add_mention(name, "relative", (start, end))
+            else:
+                figure = Figure(word, "")
+            figure.gender = figure.gender or ("f" if word in _FEMALE else "m" if word in _MALE else "")
+            self.kin.append((start, end, word, owner_at, figure))
+
+    def _resolve_pronouns(self) -> list[tuple[int, int, Figure, str]]:
+        """List all mentions with whom they mean, pronouns among them, in reading order."""
+        heads = self.heads
+        speakers = [(t.start, t.end, t.speaker) for t in self.document.turns]
+        pointers = [(a, b, f, BEFORE) for a, b, f in heads]
+        for start, end, word in self.words:
+            if word in _FIRST_PERSON and not self.headers.touches(start, end):
+                if word == "i" and self.text[start] != "I":
+                    continue
+                pointers.append((start, end, self._find_speaker(start, speakers), SPOKEN))
+                continue
+            gender = _PRONOUNS.get(word)
+            if gender is None:
+                continue
+            figure = self._find_antecedent(start, gender, pointers)
+            figure.gender = figure.gender or gender
+            pointers.append((start, end, figure, BEFORE))
+        for figure in self.figures:
+            if figure.gender:
+                place = next((a, b) for a, b, f, _ in sorted(pointers, key=lambda p: p[:2]) if f is figure)
+                value = "female" if figure.gender == "f" else "male"
+                figure.statements.append(Statement("sex", *place, value, BEFORE))
+        return sorted(pointers, key=lambda p: p[:2])
+
+    def _find_speaker(self, start: int, speakers: Sequence[tuple[int, int, Interval | None]]) -> Figure:
+        for a, b, label in speakers:
+            if a <= start < b and label is not None:
+                owner = next((f for x, y, f in self.heads if x < label[1] and label[0] < y), None)
+                return owner or self._get_author()
+        return self._get_author()
+
+    def _get_author(self) -> Figure:
+        if AUTHOR not in self.by_name:
+            self.by_name[AUTHOR] = Figure(AUTHOR, "author")
+            self.figures.append(self.by_name[AUTHOR])
+        return self.by_name[AUTHOR]
+
+    def _find_antecedent(self, start: int, gender: str, pointers: Sequence[tuple[int, int, Figure, str]]) -> Figure:
+        """Find whom "he" or "she" means: the last who fits, who was named within a few sentences."""
+        number = bisect_right(self.starts, start) - 1
+        low = self.starts[max(0, number - _REACH)]
+        near = [p for p in pointers if low <= p[0] < start and p[3] == BEFORE and p[2].sort != "author"]
+        fits = [p for p in near if p[2].gender in ("", gender)]
+        if fits:
+            return max(fits, key=lambda p: (p[2].gender == gender, p[0]))[2]
+        everyone = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
+        if len(everyone) == 1 and everyone[0].gender in ("", gender):
+            return everyone[0]
+        name = DESCRIBED if not everyone else f'"{"she" if gender == "f" else "he"}"'
+        if name not in self.by_name:
+            self.by_name[name] = Figure(name, "described", gender=gender)
+            self.figures.append(self.by_name[name])
+        return self.by_name[name]
+
+    def get_sentence(self, start: int) -> Interval:
+        """Return the sentence around a place."""
+        number = bisect_right(self.starts, start) - 1
+        return self.starts[number], self.ends[number]
+
+    def read_statements(self) -> tuple[list[Figure], int]:
+        """Give each fact to a person."""
+        lost = 0
+        taken: set[tuple[str, str, int]] = set()
+        for start, end, word, owner_at, figure in self.kin:
+            owner = self._find_owner_at(owner_at)
+            if owner is not None and owner is not figure:
+                owner.statements.append(Statement("kin", start, end, word, KIN))
+                figure.statements.append(Statement("kin", start, end, f"{word} of {owner.name}", KIN))
+        for statement in self._list_statements():
+            owner, rule = self._find_owner(statement.start, statement.end)
+            if owner is None:
+                lost += 1
+                continue
+            key = (statement.kind, statement.value.lower(), id(owner))
+            if key not in taken:
+                taken.add(key)
+                owner.statements.append(replace(statement, rule=rule))
+        for figure in self.figures:
+            names = {s.value: s for s in sorted(figure.statements, key=lambda s: -s.start) if s.kind == "name"}
+            others = sorted((s for s in figure.statements if s.kind != "name"), key=lambda s: s.start)
+            figure.statements = [*sorted(names.values(), key=lambda s: s.start), *others]
+        return self.figures, lost
+
+    def _find_owner_at(self, at: int) -> Figure | None:
+        return next((p[2] for p in self.pointers if p[0] <= at <= p[1]), None)
+
+    def _find_owner(self, start: int, end: int) -> tuple[Figure | None, str]:
+        low, high = self.get_sentence(start)
+        inside = [p for p in self.pointers if low <= p[0] < high]
+        same = next((p for p in inside if p[0] <= start < p[1] or start <= p[0] < end), None)
+        before = [p for p in inside if p[1] <= start]
+        if same is not None and not before:
+            return same[2], same[3]
+        if before:
+            return before[-1][2], before[-1][3]
+        after = next((p for p in inside if p[0] >= end), None)
+        if after is not None and after[0] - end <= 3:
+            return after[2], AFTER
+        turn = next((t for t in self.document.turns if t.start <= start < t.end and t.speaker), None)
+        if turn is not None:
+            return None, ""
+        people = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
+        return (people[0], ONLY) if len(people) == 1 and not self.headers.touches(start, end) else (None, "")
+
+    def _list_statements(self) -> Iterator[Statement]:
+        """List facts wherever they stand, each stretch once."""
+        seen: list[Interval] = []
+        for kind, start, end in self._find_stretches():
+            value = self.text[start:end]
+            is_coarse = kind == "rare" or _BAND.search(value) or (kind == "date" and value.isdigit())
+            is_made = self.altered.touches(start, end) and not is_coarse
+            if is_made or self.headers.touches(start, end) or any(a < end and start < b for a, b in seen):
+                continue
+            seen.append((start, end))
+            yield Statement(kind, start, end, value, "")
+
+    def _find_stretches(self) -> Iterator[tuple[str, int, int]]:
+        yield from (("rare", a, b) for a, b in find_rare_claims(self.text))
+        yield from (("age", *m.span()) for m in _AGE.finditer(self.text))
+        for span in self.spans:
+            lineage = TAXONOMY.lineage(span.label)
+            kind = next((kind for label, kind in _KINDS if label in lineage), "")
+            if kind:
+                yield kind, span.start, span.end
+        yield from (("kin", *m.span()) for m in _CHILDREN.finditer(self.text))
+        yield from self._find_listed_words()
+
+    def _find_listed_words(self) -> Iterator[tuple[str, int, int]]:
+        """Find occupations, conditions and marital status by the lists of the knowledge base and of general words."""
+        general, knowledge = map_words_to_general_nouns(), KnowledgeBase.open()
+        for i, (start, end, word) in enumerate(self.words):
+            back = [w for _, _, w in self.words[max(0, i - 4) : i]]
+            is_said = any(w in _COPULAS for w in back[-4:])
+            after = self.words[i + 1][2] if i + 1 < len(self.words) else ""
+            is_status = after in ("with", "to") or (bool(back) and back[-1] in _COPULAS | {"got"})
+            if word == "twin" and is_said:
+                yield "kin", start, end
+            elif word in MARITAL and is_status and after not in ("out", "in", "from"):
+                yield {"retired": "work", "pregnant": "health"}.get(word, "kin"), start, end
+            elif (word in _CONDITIONS and is_said) or (general.get(word) == "illness" and word not in _NO_ILLNESS):
+                yield "health", start, end
+            elif is_said and word not in _NO_WORK and self._is_occupation(word, general, knowledge):
+                first = start
+                for a, _, w in reversed(self.words[max(0, i - 2) : i]):
+                    if w in _COPULAS or w in _DETERMINERS or not re.fullmatch(r"[a-z-]+", w):
+                        break
+                    if not knowledge.find(self.text[a:end], ("occupation",)):
+                        break
+                    first = a
+                yield "work", first, end
+
+    def _is_occupation(self, word: str, general: Mapping[str, str], knowledge: KnowledgeBase) -> bool:
+        return general.get(word) in ("worker", "performer", "athlete", "leader") or bool(
+            len(word) > 3 and knowledge.find(word, ("occupation",))
+        )
