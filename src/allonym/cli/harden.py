@@ -60,8 +60,8 @@ def harden(
 ) -> None:
     """Harden ANONYMISED against intruders who know the tool, and other texts about the same subjects.
 
-    With --people, no subjects are needed: of each person below K, ages, dates, places, occupations, relatives and health
-    become more general until K people at least fit what is left, see "allonym evaluate cards".
+    With --people, no subjects are needed: of each person below K, ages, dates, places, occupations, relatives and
+    health become more general until K people at least fit what is left, see "allonym evaluate cards".
 
     Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and sentences
     that mostly tell whom they are about are removed. It stops where no intruder does clearly better than guessing,

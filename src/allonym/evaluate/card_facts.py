@@ -52,6 +52,13 @@ _RARE_CLAIM = re.compile(
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]?[A-Z0-9])|\n+")
 _HEADER = re.compile(r"^(?:Date|Sent|From|To|Cc|Bcc|Subject|X ?-[^:\n]*|Reply-To)[ \t]*:[^\n]*", re.M | re.I)
+_SENDER = re.compile(r"\bFrom[ \t]*:[ \t]*$", re.IGNORECASE)
+_OBJECT = re.compile(
+    r"\b(?:of|with|to|by|for|from|about|after|like|told|saw|met)\s+(?:the\s+|Mrs?\.?\s+)?$", re.IGNORECASE
+)
+_WHO = re.compile(r",?\s+who\b", re.IGNORECASE)
+_OF_A_PAPER = re.compile(r"\b(?:dated|effective|agreement|amendment|version|revised|sent)\s+(?:on\s+)?$", re.IGNORECASE)
+_THIS_PERSON = re.compile(r"\bthis (?:person|man|woman|lady|actor|actress)\b", re.IGNORECASE)
 _PRONOUNS = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "hers": "f", "herself": "f"}
 _FIRST_PERSON = frozenset("i me my mine myself i'm i've i'll i'd i’m i’ve i’ll i’d".split())
 _POSSESSIVES = frozenset("my his her our their".split())
@@ -72,13 +79,12 @@ _COPULAS = frozenset("is was am are were be been being as became become becoming
 _DETERMINERS = frozenset("a an the our my his her their its former retired new also now currently then one of".split())
 _NO_WORK = frozenset("person head host partner figure character member star icon legend hero king queen lead".split())
 _NO_ILLNESS = frozenset(
-    "health condition operation treatment sickness illness infection disease disorder syndrome therapy surgery injury "
-    "fever disability".split()
+    "health condition operation treatment sickness illness infection therapy injury fever disability".split()
 )
 _CONDITIONS = frozenset("blind deaf pregnant".split())
 _AGE = re.compile(
-    r"\b(?:(?P<a>[0-9]{1,3})(?:[- ]years?[- ]old|[- ]?y/?o\b)|aged? (?P<b>[0-9]{1,3})\b"
-    r"|in (?:his|her|my|their) (?P<c>(?:early |mid[- ]?|late )?(?:twenties|thirties|forties|fifties|sixties|seventies"
+    r"\b(?:[0-9]{1,3}(?:-[0-9]{2})?(?:[- ]years?[- ]old|[- ]?y/?o\b)|aged? [0-9]{1,3}(?:-[0-9]{2}\b|\b)"
+    r"|in (?:his|her|my|their) (?:(?:early |mid[- ]?|late )?(?:twenties|thirties|forties|fifties|sixties|seventies"
     r"|eighties|nineties|[2-9]0s)))\b",
     re.I,
 )
@@ -86,6 +92,11 @@ _BAND = re.compile(r"[0-9]{1,2}-[0-9]{2}\b|[0-9]{2}\+")
 _CHILDREN = re.compile(
     r"\b(?:(?:one|two|three|four|five|six|seven|eight|nine|ten|[0-9]{1,2}) (?:\w+ )?"
     r"(?:kids|children|sons?|daughters?|brothers?|sisters?|siblings))\b",
+    re.I,
+)
+_EDUCATION = re.compile(
+    r"\b(?:(?:degree|doctorate|diploma|PhD|Ph\.D\.?|MBA|bachelor['’]?s|master['’]?s)\b"
+    r"(?-i:(?: degree)? in [A-Z][a-z]+(?: and [A-Z][a-z]+)?)?|graduated|dropped out)",
     re.I,
 )
 _KINDS = (
@@ -110,8 +121,8 @@ class Statement:
     """Something that a text says of a person.
 
     Attributes:
-        kind: ``sex``, ``age``, ``place``, ``work``, ``organisation``, ``kin``, ``health``, ``origin``, ``date``,
-            ``birth``, ``honour``, ``rare``, ``name`` or ``contact``.
+        kind: ``sex``, ``age``, ``place``, ``work``, ``organisation``, ``kin``, ``health``, ``origin``, ``education``,
+            ``date``, ``birth``, ``honour``, ``rare``, ``name`` or ``contact``.
         start, end: where it stands.
         value: its words. Hidden from ``repr``.
         rule: why it is the person's.
@@ -194,6 +205,9 @@ class _Reader:
         for turn in self.document.turns:
             if turn.speaker is not None and not named.touches(*turn.speaker):
                 self.add_mention(text[turn.speaker[0] : turn.speaker[1]].strip(), "speaker", turn.speaker)
+        self._add_roles()
+        for match in _THIS_PERSON.finditer(text):
+            self.add_mention(DESCRIBED, "described", match.span())
         self.words = [(m.start(), m.end(), m[0].lower()) for m in _WORD.finditer(text)]
         self._add_relatives()
         self.pointers = self._resolve_pronouns()
@@ -224,6 +238,15 @@ class _Reader:
                     value = self.text[span.start : span.end]
                     figure.statements.append(Statement("name", span.start, span.end, value, NAMED))
 
+    def _add_roles(self) -> None:
+        """Add the work of speakers whose label is a role, such as ``Project Manager``."""
+        knowledge = KnowledgeBase.open()
+        for figure in self.figures:
+            last = figure.name.split()[-1] if figure.name.split() else ""
+            if figure.sort == "speaker" and knowledge.find(last, ("occupation",)):
+                start, end = figure.mentions[0]
+                figure.statements.append(Statement("work", start, end, figure.name, NAMED))
+
     def _add_relatives(self) -> None:
         """Add relatives: "her brother", "[PERSON_1]'s wife", with the name that follows, if there is one."""
         self.kin: list[tuple[int, int, str, int, Figure]] = []
@@ -238,7 +261,7 @@ class _Reader:
                 near = self.text[max(0, start - 14) : start]
                 match = re.search(r"['’]s? (?:\w+ )?$", near)
                 owner_at = start - len(near) + match.start() if match else -1
-            if owner_at < 0:
+            if owner_at < 0 or self.text.startswith((" tongue", "land"), end):
                 continue
             following = next((h for h in heads if end <= h[0] <= end + 2), None)
             is_one = not (word.endswith("s") and is_relative(word.removesuffix("s")))
@@ -264,7 +287,7 @@ class _Reader:
                     continue
                 pointers.append((start, end, self._find_speaker(start, speakers), SPOKEN))
                 continue
-            gender = _PRONOUNS.get(word)
+            gender = _PRONOUNS.get(re.split("['’]", word, maxsplit=1)[0])
             if gender is None:
                 continue
             figure = self._find_antecedent(start, gender, pointers)
@@ -282,7 +305,8 @@ class _Reader:
             if a <= start < b and label is not None:
                 owner = next((f for x, y, f in self.heads if x < label[1] and label[0] < y), None)
                 return owner or self._get_author()
-        return self._get_author()
+        senders = [f for x, _, f in self.heads if x < start and _SENDER.search(self.text, max(0, x - 12), x)]
+        return senders[-1] if senders else self._get_author()
 
     def _get_author(self) -> Figure:
         if AUTHOR not in self.by_name:
@@ -292,12 +316,12 @@ class _Reader:
 
     def _find_antecedent(self, start: int, gender: str, pointers: Sequence[tuple[int, int, Figure, str]]) -> Figure:
         """Find whom "he" or "she" means: the last who fits, who was named within a few sentences."""
-        number = bisect_right(self.starts, start) - 1
-        low = self.starts[max(0, number - _REACH)]
+        low = self.starts[max(0, self.number_sentence(start) - _REACH)]
         near = [p for p in pointers if low <= p[0] < start and p[3] == BEFORE and p[2].sort != "author"]
+        near = [p for p in near if not self.headers.touches(p[0], p[1])] or near
         fits = [p for p in near if p[2].gender in ("", gender)]
         if fits:
-            return max(fits, key=lambda p: (p[2].gender == gender, p[0]))[2]
+            return max(fits, key=lambda p: (p[2].gender == gender, self.starts[self.number_sentence(p[0])], -p[0]))[2]
         everyone = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
         if len(everyone) == 1 and everyone[0].gender in ("", gender):
             return everyone[0]
@@ -309,13 +333,17 @@ class _Reader:
 
     def get_sentence(self, start: int) -> Interval:
         """Return the sentence around a place."""
-        number = bisect_right(self.starts, start) - 1
+        number = self.number_sentence(start)
         return self.starts[number], self.ends[number]
+
+    def number_sentence(self, start: int) -> int:
+        """Return the number of the sentence around a place."""
+        return bisect_right(self.starts, start) - 1
 
     def read_statements(self) -> tuple[list[Figure], int]:
         """Give each fact to a person."""
         lost = 0
-        taken: set[tuple[str, str, int]] = set()
+        keys: set[tuple[str, str, int]] = set()
         for start, end, word, owner_at, figure in self.kin:
             owner = self._find_owner_at(owner_at)
             if owner is not None and owner is not figure:
@@ -326,9 +354,14 @@ class _Reader:
             if owner is None:
                 lost += 1
                 continue
+            if statement.value.lower() in ("married", "engaged"):
+                following = self.text[statement.end : statement.end + 4].strip()
+                spouse = next((p for p in self.pointers if statement.end < p[0] <= statement.end + 4), None)
+                if following == "to" and spouse is not None and spouse[2] is not owner:
+                    spouse[2].statements.append(replace(statement, rule=AFTER))
             key = (statement.kind, statement.value.lower(), id(owner))
-            if key not in taken:
-                taken.add(key)
+            if key not in keys:
+                keys.add(key)
                 owner.statements.append(replace(statement, rule=rule))
         for figure in self.figures:
             names = {s.value: s for s in sorted(figure.statements, key=lambda s: -s.start) if s.kind == "name"}
@@ -347,7 +380,9 @@ class _Reader:
         if same is not None and not before:
             return same[2], same[3]
         if before:
-            return before[-1][2], before[-1][3]
+            subjects = [p for p in before if self._is_subject(p[0], p[1])]
+            owner = (subjects or before)[-1]
+            return owner[2], owner[3]
         after = next((p for p in inside if p[0] >= end), None)
         if after is not None and after[0] - end <= 3:
             return after[2], AFTER
@@ -357,16 +392,20 @@ class _Reader:
         people = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
         return (people[0], ONLY) if len(people) == 1 and not self.headers.touches(start, end) else (None, "")
 
+    def _is_subject(self, start: int, end: int) -> bool:
+        """Tell whether what follows can be about a mention: it is no object, or a relative clause follows."""
+        return not _OBJECT.search(self.text, max(0, start - 16), start) or bool(_WHO.match(self.text, end))
+
     def _list_statements(self) -> Iterator[Statement]:
         """List facts wherever they stand, each stretch once."""
-        seen: list[Interval] = []
+        stretches: list[Interval] = []
         for kind, start, end in self._find_stretches():
             value = self.text[start:end]
             is_coarse = kind == "rare" or _BAND.search(value) or (kind == "date" and value.isdigit())
             is_made = self.altered.touches(start, end) and not is_coarse
-            if is_made or self.headers.touches(start, end) or any(a < end and start < b for a, b in seen):
+            if is_made or self.headers.touches(start, end) or any(a < end and start < b for a, b in stretches):
                 continue
-            seen.append((start, end))
+            stretches.append((start, end))
             yield Statement(kind, start, end, value, "")
 
     def _find_stretches(self) -> Iterator[tuple[str, int, int]]:
@@ -375,9 +414,11 @@ class _Reader:
         for span in self.spans:
             lineage = TAXONOMY.lineage(span.label)
             kind = next((kind for label, kind in _KINDS if label in lineage), "")
-            if kind:
+            is_of_paper = kind == "date" and _OF_A_PAPER.search(self.text, max(0, span.start - 20), span.start)
+            if kind and not is_of_paper:
                 yield kind, span.start, span.end
         yield from (("kin", *m.span()) for m in _CHILDREN.finditer(self.text))
+        yield from (("education", *m.span()) for m in _EDUCATION.finditer(self.text))
         yield from self._find_listed_words()
 
     def _find_listed_words(self) -> Iterator[tuple[str, int, int]]:

@@ -37,7 +37,7 @@ from allonym.stats.samples import average
 from allonym.text.words import TOKEN
 
 _ROUNDS = 3  # a changed text is read anew, and what then is still below the limit changes further
-_EVERYWHERE = frozenset({"name", "place", "organisation", "honour", "contact", "health"})
+_EVERYWHERE = frozenset({"name", "place", "organisation", "honour", "contact", "health", "work"})
 """Kinds whose words change wherever they stand in the text."""
 _COUNTABLE = frozenset({"organisation", "award", "condition"})
 _HAS_DETERMINER = re.compile(
@@ -156,7 +156,7 @@ def choose_edits(text: str, cards: Sequence[Card], limit: int) -> list[Edit]:
     Returns:
         Sorted, disjoint edits of the text.
     """
-    taken: dict[tuple[str, str], int] = {}  # kind and words to how many steps they have gone
+    steps_gone: dict[tuple[str, str], int] = {}  # kind and words to how many steps they have gone
     steps: dict[tuple[str, str], list[tuple[str, Range]]] = {}
     for card in cards:
         country = (card.country[0] * 1e6, card.country[1] * 1e6)
@@ -165,7 +165,7 @@ def choose_edits(text: str, cards: Sequence[Card], limit: int) -> list[Edit]:
     for card in cards:
         country = (card.country[0] * 1e6, card.country[1] * 1e6)
         while True:
-            now = {key: (steps[key][taken[key] - 1][1] if taken.get(key) else None) for key in steps}
+            now = {key: (steps[key][steps_gone[key] - 1][1] if steps_gone.get(key) else None) for key in steps}
             shares = [(f.kind, *(now[f.kind, f.value.lower()] or (f.low, f.high))) for f in card.facts]
             counts = {name: count_fitting(name, shares, country)[0] for name in INTRUDERS}
             worst = min(counts, key=lambda name: counts[name])
@@ -175,13 +175,13 @@ def choose_edits(text: str, cards: Sequence[Card], limit: int) -> list[Edit]:
                 (low, fact.start, (fact.kind, fact.value.lower()))
                 for fact, (kind, low, _) in zip(card.facts, shares, strict=True)
                 if kind in INTRUDERS[worst]
-                and taken.get((fact.kind, fact.value.lower()), 0) < len(steps[fact.kind, fact.value.lower()])
+                and steps_gone.get((fact.kind, fact.value.lower()), 0) < len(steps[fact.kind, fact.value.lower()])
             ]
             if not open_facts:
                 break
             _, _, key = min(open_facts)
-            taken[key] = taken.get(key, 0) + 1
-    facts = [fact for card in cards for fact in card.facts if taken.get((fact.kind, fact.value.lower()))]
+            steps_gone[key] = steps_gone.get(key, 0) + 1
+    facts = [fact for card in cards for fact in card.facts if steps_gone.get((fact.kind, fact.value.lower()))]
     places = {(fact.start, fact.end, fact.kind, fact.value.lower()) for fact in facts}
     for fact in facts:
         if fact.kind in _EVERYWHERE:
@@ -192,7 +192,7 @@ def choose_edits(text: str, cards: Sequence[Card], limit: int) -> list[Edit]:
     for start, end, kind, value in sorted(places, key=lambda place: (place[0], -place[1], place[2:])):
         if start < end_before:
             continue
-        new = steps[kind, value][taken[kind, value] - 1][0]
+        new = steps[kind, value][steps_gone[kind, value] - 1][0]
         label = _LABELS.get(kind, "OTHER_IDENTIFYING_ATTRIBUTE")
         if new in _COUNTABLE and not _HAS_DETERMINER.search(text, max(0, start - 24), start):
             new = f"{'an' if new[0] in 'aeiou' else 'a'} {new}"
@@ -219,9 +219,12 @@ def list_general_steps(fact: Fact, country: Range) -> list[tuple[str, Range]]:
         texts += _list_larger_places(value)
     is_marital = kind == "kin" and value.lower() in MARITAL
     general = read_population()["general"]["date" if kind == "birth" else "marital" if is_marital else kind]
-    is_plural = kind in ("kin", "work") and value.lower().endswith("s") and not value.lower().endswith("ss")
+    is_many = value.lower().endswith(("s", "children")) and not value.lower().endswith("ss")
+    is_plural = kind in ("kin", "work") and is_many
     words = [pluralise_noun(word) if is_plural and word != "person" else word for word in general]
     words = ["people" if word == "person" and is_plural else word for word in words]
+    if value.lower() == "graduated":
+        words = ["studied"]
     texts += [word for word in words if word != value.lower()]
     out: list[tuple[str, Range]] = []
     for text in dict.fromkeys(texts):

@@ -37,12 +37,39 @@ from allonym.stats.samples import share
 LIMIT = 5
 """People who must fit a person's card, at least."""
 INTRUDERS: Mapping[str, frozenset[str]] = {
-    "stranger": frozenset({"sex", "age", "place", "work", "origin"}),
+    "stranger": frozenset({"sex", "age", "place", "work", "origin", "education"}),
     "searcher": frozenset(
-        {"sex", "age", "place", "work", "origin", "name", "contact", "organisation", "honour", "rare", "birth"}
+        {
+            "sex",
+            "age",
+            "place",
+            "work",
+            "origin",
+            "education",
+            "name",
+            "contact",
+            "organisation",
+            "honour",
+            "rare",
+            "birth",
+        }
     ),
     "acquaintance": frozenset(
-        {"sex", "age", "work", "origin", "name", "contact", "honour", "rare", "birth", "kin", "health", "date"}
+        {
+            "sex",
+            "age",
+            "work",
+            "origin",
+            "education",
+            "name",
+            "contact",
+            "honour",
+            "rare",
+            "birth",
+            "kin",
+            "health",
+            "date",
+        }
     ),
 }
 """Each intruder, and the kinds of facts that it can use."""
@@ -59,6 +86,7 @@ _MEANINGS = {
     "kin": "relatives",
     "health": "health",
     "origin": "origin or belief",
+    "education": "education",
     "date": "a date",
     "birth": "the date of birth",
     "honour": "an award or a work",
@@ -308,9 +336,9 @@ def estimate_share(statement: Statement, country: Range) -> Range:
         low, high = _estimate_age(value)
     elif kind == "place":
         low, high = _estimate_place(statement.value, country)
-    elif kind in ("work", "kin", "health", "origin"):
+    elif kind in ("work", "kin", "health", "origin", "education"):
         low, high = _find_word_share(kind, value)
-    elif kind == "date":
+    elif kind == "date" or (kind == "birth" and value.isdigit()):
         date = read_date(statement.value, "mdy")
         part = "year" if date is None or date.month is None else "month" if date.day is None else "day"
         low, high = table["other"][part]
@@ -352,7 +380,12 @@ def _find_word_share(kind: str, value: str) -> Range:
     table = read_population()[kind]
     words = value.split(" of ")[0].replace("-", " ").split()
     for word in reversed(words):
-        for stem in (word, word.removesuffix("s"), word.removesuffix("’s").removesuffix("'s")):
+        for stem in (
+            word,
+            word.removesuffix("s"),
+            word.removesuffix("’s").removesuffix("'s").rstrip("."),
+            word.replace(".", ""),
+        ):
             if stem in table:
                 low, high = table[stem]
                 return low, high
@@ -369,14 +402,14 @@ def _find_word_share(kind: str, value: str) -> Range:
 
 def _describe_count(low: float, high: float) -> str:
     """Write how many people fit, in words."""
-    a, b = _round_count(low), _round_count(high)
+    a, b = round_count(low), round_count(high)
     if b <= 1:
         return "one person fits, and nobody else"
     return f"about {a:,} people fit" if a == b else f"{a:,} to {b:,} people fit"
 
 
-def _round_count(value: float) -> int:
-    """Round to two figures."""
-    whole = max(1, math.floor(value + 0.5))
-    step = 10 ** max(0, len(str(whole)) - 2)
-    return whole // step * step
+def round_count(value: float) -> int:
+    """Round a number of people to two figures, 1 at least."""
+    count = max(1, math.floor(value + 0.5))
+    step = int(10 ** max(0, len(str(count)) - 2))
+    return count // step * step

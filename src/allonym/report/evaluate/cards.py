@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from allonym.evaluate.cards import round_count
 from allonym.report.page import Block, Column, Details, Notice, Row, Table, Text
 from allonym.report.sections import Folded, KeyFigures, Paragraph, SectionSpec
 from allonym.report.values import Plain, Values
@@ -27,8 +28,8 @@ _BEFORE = {
     "… for an acquaintance": "before.by_intruder.acquaintance",
 }
 _CHANGED = (
-    "Hardened: {changes:,} stretches became more general, {words_changed:share.1} of the words. The cards below were made "
-    "anew from the hardened texts."
+    "Hardened: {changes:,} stretches became more general, {words_changed:share.1} of the words. The cards below were "
+    "made anew from the hardened texts."
 )
 _READING = (
     "How many fit is 1 + (N - 1) times the product of the facts' shares, from the lowest to the highest shares of "
@@ -41,7 +42,7 @@ _SHORT = {"stranger": "Stranger", "searcher": "Searcher", "acquaintance": "Acqua
 
 
 def _describe_range(chance: Mapping[str, Any]) -> str:
-    low, high = (max(1, round(float(chance[name]))) for name in ("low", "high"))
+    low, high = (round_count(float(chance[name])) for name in ("low", "high"))
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
@@ -79,7 +80,7 @@ def _draw_cards(result: Values) -> Iterator[Block]:
 
 
 def _list_facts(card: Mapping[str, Any]) -> list[str]:
-    return [f"{f['kind']} {f['value']}" if f.get("value") else str(f["kind"]) for f in card["facts"]]
+    return [f"{f['kind']}: {f['value']}" if f.get("value") else str(f["kind"]) for f in card["facts"]]
 
 
 def _describe_share(fact: Mapping[str, Any]) -> str:
