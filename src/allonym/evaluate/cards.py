@@ -410,6 +410,6 @@ def _describe_count(low: float, high: float) -> str:
 
 def round_count(value: float) -> int:
     """Round a number of people to two figures, 1 at least."""
-    count = max(1, math.floor(value + 0.5))
+    count: int = max(1, math.floor(value + 0.5))
     step = int(10 ** max(0, len(str(count)) - 2))
     return count // step * step
