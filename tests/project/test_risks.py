@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from allonym import anonymize
 from allonym.document import Document
-from allonym.policy import Policy
 from allonym.evaluate.card_facts import find_rare_claims
+from allonym.policy import Policy
 from allonym.project.risks import RARE_FACT, Risk, assess_risk
 from allonym.serial import to_plain
 

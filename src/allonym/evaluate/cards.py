@@ -412,4 +412,4 @@ def round_count(value: float) -> int:
     """Round a number of people to two figures, 1 at least."""
     count: int = max(1, math.floor(value + 0.5))
     step = int(10 ** max(0, len(str(count)) - 2))
-    return count // step * step
+    return int(count // step * step)
