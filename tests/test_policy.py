@@ -1,6 +1,8 @@
 """Policies: how they are read, what they hold as values, and what is refused."""
 
+import os
 import pickle
+from pathlib import Path
 
 import pytest
 from tests.rows import check_each_row
@@ -429,3 +431,44 @@ def test_a_name_is_replaced_alike_as_far_as_the_policy_says(consistent, alike):
     policy = Policy.load("wild-tags").with_(detectors=("rules",), subject="who", consistent=consistent)
     made = [anonymize(Document(n, "a@example.com", {"who": n}), policy, key=KEY).text for n in ("one", "two", "one")]
     assert (made[0] == made[1]) is alike and made[0] == made[2]
+
+
+def test_a_file_that_has_not_changed_gives_the_same_policy(tmp_path):
+    path = write(tmp_path, 'name = "x"\nthreshold = 0.4\n')
+    first = Policy.load(path)
+    assert Policy.load(str(path)) is first
+    state = path.stat()
+    write(tmp_path, 'name = "x"\nthreshold = 0.6\n')  # as long as before
+    os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
+    assert Policy.load(path).threshold == 0.6
+
+
+def test_a_changed_file_that_a_policy_names_changes_the_policy(tmp_path):
+    write(tmp_path, 'name = "base"\n[dictionary]\nPERSON = {file = "people.txt"}\n', "base.toml")
+    (tmp_path / "people.txt").write_text("Ada\n")
+    path = write(tmp_path, 'extends = "base.toml"\nname = "x"\n')
+    assert Policy.load(path).dictionary[0].terms == ("Ada",)
+    (tmp_path / "people.txt").write_text("Eva\n")
+    assert Policy.load(path).dictionary[0].terms == ("Eva",)
+    write(tmp_path, 'name = "base"\nthreshold = 0.7\n', "base.toml")
+    assert Policy.load(path).dictionary == ()
+
+
+def test_a_settled_file_is_not_read_again(tmp_path, monkeypatch):
+    path = write(tmp_path, 'name = "x"\n')
+    os.utime(path, (1, 1))
+    monkeypatch.setattr("allonym.policy._UNSETTLED", 0)
+    first = Policy.load(path)
+    monkeypatch.setattr(Path, "read_bytes", None)
+    assert Policy.load(path) is first
+
+
+def test_a_policy_that_became_invalid_is_refused(tmp_path):
+    path = write(tmp_path, 'name = "x"\n')
+    Policy.load(path)
+    write(tmp_path, "nonsense = 1\n")
+    with pytest.raises(UnknownNameError):
+        Policy.load(path)
+    path.unlink()
+    with pytest.raises(PolicyError, match="cannot read"):
+        Policy.load(path)

@@ -6,8 +6,11 @@ A label that a policy looks for and has no rule for is suppressed, never kept.
 
 from __future__ import annotations
 
+import os
+import time
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from hashlib import blake2b
@@ -122,6 +125,8 @@ class Policy:
     def load(cls, source: str | Path | Policy) -> Policy:
         """Load a preset by name, or a policy from a TOML file. A policy is returned unchanged.
 
+        A file that has not changed since it was last read, nor any that it names, gives the same object again.
+
         Raises:
             PolicyError: the file is not a valid policy; the message says where.
             UnknownNameError: there is no such preset, key, label, operator or detector.
@@ -133,11 +138,7 @@ class Policy:
         path = Path(source)
         if path.suffix != ".toml" and not path.exists():
             raise UnknownNameError("policy preset", str(source), presets())
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise PolicyError(f"cannot read policy {path}: {error.strerror}") from None
-        return _parse_policy(data, str(path), path.parent)
+        return _load_file(path)
 
     @classmethod
     def only(cls, labels: Iterable[str], *, threshold: float | None = None) -> Policy:
@@ -239,6 +240,51 @@ def presets() -> tuple[str, ...]:
 @cache
 def _read_preset(name: str) -> Policy:
     return _parse_policy(files("allonym").joinpath("policies", f"{name}.toml").read_bytes(), f"preset {name}", None)
+
+
+FileState = tuple[object, ...]
+_UNSETTLED = 2_000_000_000  # nanoseconds in which a second change of a file may leave its times as they are
+_MOST_FILES = 64
+_loaded_files: dict[tuple[str, str], tuple[dict[Path, FileState], Policy]] = {}
+_files_of_policy: ContextVar[dict[Path, FileState]] = ContextVar("_files_of_policy")
+
+
+def _load_file(path: Path) -> Policy:
+    """Read a policy's file, unless it and the files that it names are as they were when it was last read."""
+    key = (str(path), os.path.abspath(path))  # what a policy names beside it is relative to the working folder
+    states, policy = _loaded_files.get(key, ({}, None))
+    if policy is None or any(_read_file_state(file) != state for file, state in states.items()):
+        states = {}
+        token = _files_of_policy.set(states)
+        try:
+            _note_file(path)
+            policy = _parse_policy(path.read_bytes(), str(path), path.parent)
+        except OSError as error:
+            raise PolicyError(f"cannot read policy {path}: {error.strerror}") from None
+        finally:
+            _files_of_policy.reset(token)
+        if path.is_file():  # a pipe is read once
+            while len(_loaded_files) >= _MOST_FILES:
+                _loaded_files.pop(next(iter(_loaded_files)))
+            _loaded_files[key] = (states, policy)
+    _files_of_policy.get({}).update(states)  # of the policy that extends this one
+    return policy
+
+
+def _note_file(path: Path) -> None:
+    """Remember the state of a file, before it is read, for the policy that is being loaded."""
+    _files_of_policy.get({})[path] = _read_file_state(path)
+
+
+def _read_file_state(path: Path) -> FileState:
+    """Times, size and inode of a file; also a digest, while it is so new that they might miss a further change."""
+    try:
+        status = path.stat()
+        state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
+        is_settled = time.time_ns() - max(state[:2]) > _UNSETTLED
+        return state if is_settled or not path.is_file() else (*state, blake2b(path.read_bytes()).digest())
+    except OSError:
+        return ()
 
 
 def _sort_tables(value: Any) -> Any:
@@ -468,6 +514,7 @@ def _convert_value(taxonomy: Taxonomy, folder: Path | None, setting: Setting, va
             check_names("OCR", (value,), registry.ocr.names(), where)
         case "path" | "folder" if value:
             beside = (folder or Path()) / value
+            _note_file(beside)
             return str(beside) if setting.noun == "folder" or beside.exists() else value
         case "operating point":
             return check_operating_point(value, where)
@@ -533,4 +580,5 @@ def _read_term_list(label: str, value: object, where: str, folder: Path | None, 
     if not isinstance(source.get("file"), str):
         raise PolicyError(f"{where}.file must be a path")
     path = (folder or Path()) / source["file"]
+    _note_file(path)
     return TermList(label, read_terms(path, source.get("column")))
