@@ -1,10 +1,13 @@
-"""How fast the rules are, beside Presidio in the same run.
+"""How fast the rules and the default policy are, beside Presidio in the same run.
 
-usage: python benchmarks/speed.py TEXTS [--presidio PYTHON --script presidio_speed.py] [--rounds 3]
+usage: python benchmarks/speed.py TEXTS [--presidio PYTHON --script presidio_speed.py] [--rounds 3] [--only-sizes]
 
 TEXTS is a folder with earnings.txt, dense.txt (2 M characters each) and short.json (a list of texts of about 500
 characters). PYTHON is an interpreter with presidio-analyzer; the script takes MODE TEXT [DOCSIZE] and prints one JSON
 line with chars_per_cpu_s. Both sides run alternately, one core, and the ratio is that of the medians.
+"rules" is the policy "default" without the tagger, "chain" is all of it, tagger included: both detect and link.
+By document length each runs over the beginning of dense.txt: 2 MB (rules) or 400 kB (chain), in a new process and then
+again ("cold", "warm"). Presidio runs its rules alone, unless the script gives it a model.
 "First 2 MB" begins in a fresh process, whose automata and imports are still cold; "sustained" is the median of eight
 further passes (Presidio's run takes that long). Characters per CPU second. Prints a table and, last, one line of JSON.
 """
@@ -28,6 +31,8 @@ import allonym
 from allonym.link import link
 from allonym.policy import Policy
 policy = Policy.load("default")
+if what != "chain":
+    policy = policy.with_(detectors=tuple(name for name in policy.detectors if name != "tagger"))
 allonym.detect("warm up", policy)
 ready = time.perf_counter() - start
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -53,6 +58,18 @@ if what == "rate":
     out["first_pass"] = run(docs)
     rates = [run(docs) for _ in range(8)]
     out["chars_per_cpu_s"] = sorted(rates)[len(rates) // 2]
+elif what in ("rules", "chain"):
+    text = open(path, encoding="utf-8").read()[:2_000_000 if what == "rules" else 400_000]
+    docs = cut(text, int(sys.argv[3]))
+    out["cold"] = run(docs)
+    if what == "chain":
+        from allonym.models.tagger import load_tagger
+    rates = []
+    for _ in range(5 if what == "rules" else 1):
+        if what == "chain":  # what the first pass remembers would flatter the second
+            load_tagger()._remember_window_outputs.cache_clear()
+        rates.append(run(docs))
+    out["warm"] = sorted(rates)[len(rates) // 2]
 elif what == "dictionary":
     import random
     from allonym.policy import TermList
@@ -84,10 +101,37 @@ print(json.dumps(out))
 """
 
 
+DOCUMENT_SIZES = (2_000, 20_000, 400_000)
+
+
 def last_json(command: list[str]) -> dict[str, float]:
     env = {**os.environ, "OMP_NUM_THREADS": "1", "LIMIT": "20"}
     out = subprocess.run(command, check=True, capture_output=True, text=True, env=env).stdout
     return json.loads(out.strip().splitlines()[-1])
+
+
+def measure_sizes(path: Path, presidio: str | None, script: Path | None, rounds: int) -> dict[str, float]:
+    """Print the rates of rules and chain by document length, and their ratios to Presidio's."""
+    figures: dict[str, float] = {}
+    titles = "".join(f"{title:>12}" for title in ("rules cold", "warm", "chain cold", "warm", "Presidio"))
+    print(f"{'characters a document':28}{titles}  over Presidio")
+    for size in DOCUMENT_SIZES:
+        rates: dict[str, list[float]] = {}
+        for _ in range(rounds):
+            for what in ("rules", "chain"):
+                row = last_json([sys.executable, "-c", OURS, what, str(path), str(size)])
+                for state in ("cold", "warm"):
+                    rates.setdefault(f"{what}_{state}", []).append(row[state])
+            if presidio:
+                row = last_json([presidio, str(script), "all-blank", str(path), str(size)])
+                rates.setdefault("presidio", []).append(row["chars_per_cpu_s"])
+        medians = {what: median(values) for what, values in rates.items()}
+        theirs = medians.get("presidio", 0.0)
+        ratios = [medians[what] / theirs for what in medians if what != "presidio"] if theirs else []
+        line = "".join(f"{rate:12,.0f}" for rate in medians.values())
+        print(f"{size:<28,}{line}  " + " ".join(f"{ratio:.2f}" for ratio in ratios), flush=True)
+        figures |= {f"{what}_{size}": rate for what, rate in medians.items()}
+    return figures
 
 
 def main() -> None:
@@ -96,8 +140,14 @@ def main() -> None:
     parser.add_argument("--presidio", help="python with presidio-analyzer")
     parser.add_argument("--script", type=Path, help="presidio_speed.py")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--only-sizes", action="store_true", help="only the table of rules and chain by document length"
+    )
     args = parser.parse_args()
-    figures: dict[str, float] = {}
+    figures = measure_sizes(args.texts / "dense.txt", args.presidio, args.script, args.rounds)
+    if args.only_sizes:
+        print(json.dumps({key: round(value, 4) for key, value in figures.items()}))
+        return
     print(f"{'':28}{'allonym':>14}{'Presidio all':>14}{'ratio':>8}")
     for name in ("earnings", "dense"):
         path = str(args.texts / f"{name}.txt")

@@ -231,6 +231,7 @@ class Policy:
         return blake2b("\1".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+@cache
 def presets() -> tuple[str, ...]:
     """The names of the policies that come with allonym."""
     folder = files("allonym").joinpath("policies")

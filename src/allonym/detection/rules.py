@@ -73,6 +73,10 @@ class _CompiledRule:
         return scan.compile_pattern(self.rule.pattern)
 
     @cached_property
+    def has_groups(self) -> bool:
+        return self.compiled_pattern.groups > 0
+
+    @cached_property
     def validator(self) -> Callable[[str], bool] | None:
         return get_validator(self.rule.validator) if self.rule.validator else None
 
@@ -233,7 +237,7 @@ def _append_matches(
     limit = min(size, end + AFTER)
     find = compiled.compiled_pattern
     position = start
-    if not find.groups:
+    if not compiled.has_groups:
         for match in find.finditer(data, start, limit):
             a, b = match.span()
             if a >= end and end < size:
