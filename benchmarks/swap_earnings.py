@@ -2,12 +2,14 @@
 
     python benchmarks/swap_earnings.py ../shared/data/earnings            # 22 labelled calls
     python benchmarks/swap_earnings.py ../shared/data/earnings --others   # 125 other calls, entities by our detectors
+    python benchmarks/swap_earnings.py ../shared/data/earnings --skip-paper --read 40  # 40 sentences, to be read
 
 A chunk counts as swappable where the annotators marked an organization or a product in it that is still there once
 direct identifiers are gone; with ``--others`` where our detectors found one. The entity intruder is a linear model on
 the marked names that occur in a chunk, before and after looked up in the same way; the all-words intruder a linear
-model on TF-IDF of words. Each judges a chunk, before and after, that its training fold (ten folds) does not hold. Last,
-the panel looks for whole calls in each form of release: having learnt from one half of each it looks for the other.
+model on TF-IDF of words. Each judges a chunk, before and after, that its training fold (ten folds) does not hold. The
+panel of allonym.intruder, which also learns from released texts, judges the same chunks. Last, it looks for whole calls
+in each form of release: having learnt from one half of each it looks for the other.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 
 from allonym import swap
+from allonym.intruder import measure_panel
 from allonym.swap import settings as swap_settings
+from allonym.swap.chunking import split_sentences
 
 WORD = re.compile(r"\w+|[^\w\s]")
 LEGAL = re.compile(r"\b(inc|corp|corporation|company|co|ltd|llc|plc|group|the)\b\.?|['’]s\b|[.,]")
@@ -116,6 +120,25 @@ def changed_words(before: str, after: str) -> tuple[int, int]:
     return sum(max(i2 - i1, j2 - j1) for tag, i1, i2, j1, j2 in moves if tag != "equal"), len(a)
 
 
+def draw_changed_sentences(made: Any, count: int) -> list[tuple[str, str, list[str]]]:
+    """So many sentences that hold an exchange or a fall-back, drawn with a fixed seed: before, after, what came."""
+    places = [
+        (outcome, a, b, marks)
+        for outcome in made.outcomes
+        for a, b in split_sentences(outcome.after)
+        if (marks := [m for m in outcome.marks if a <= m[0] and m[1] <= b])
+    ]
+    out = []
+    for n in np.random.default_rng(40).permutation(len(places))[:count]:
+        outcome, a, b, marks = places[n]
+        blocks = SequenceMatcher(None, outcome.before, outcome.after, autojunk=False).get_matching_blocks()
+        first = next((k.a + max(0, a - k.b) for k in blocks if a < k.b + k.size), 0)
+        last = next((k.a + min(k.size, b - k.b) for k in reversed(blocks) if k.size and k.b < b), first)
+        came = [f"{m[2]} {m[3]}: {outcome.after[m[0] : m[1]]}" for m in marks]
+        out.append((outcome.before[first:last].strip(), outcome.after[a:b].strip(), came))
+    return out
+
+
 def format_spread(values: Sequence[float]) -> str:
     return f"{np.mean(values):.3f} ({np.std(values, ddof=1) if len(values) > 1 else 0.0:.3f})"
 
@@ -162,7 +185,9 @@ def run_paper_protocol(corpus: Any, names: Names, seed: int) -> dict[str, Any]:
     return out
 
 
-def run_without_limits(corpus: Any, names: Names, holds: Any, seed: int, settings: str, workers: int) -> dict[str, Any]:
+def run_without_limits(
+    corpus: Any, names: Names, holds: Any, seed: int, settings: str, workers: int, read: int
+) -> dict[str, Any]:
     """The limits lifted: the default preset, its own choice, fall-backs included."""
     began = time.perf_counter()
     releases = swap.search(corpus, settings, seed=seed, workers=workers)
@@ -192,12 +217,17 @@ def run_without_limits(corpus: Any, names: Names, holds: Any, seed: int, setting
     for kind in ("entities", "words"):
         first, runs = cross_fitted(kind, before, [judged], classes, names)
         out[f"intruder {kind}"] = [float(first[list(judged)].mean()), float(np.mean(list(runs[0].values())))]
+    released = [after.get(i, text) for i, text in enumerate(before)]
+    documents = [str(chunk.document) for chunk in corpus.chunks]
+    panel = measure_panel(before, released, classes.tolist(), documents=documents, judged=set(judged), seed=seed)
+    out["panel"] = {row.name: row.identified.value for row in panel.rows if row.is_measured}
     print(f"limits lifted, settings {settings}, {' + '.join(chosen.categories)}")
     rows = (
         ("chunks with a swappable entity", f"{len(judged)} of {len(before)}", ""),
         ("of these changed", f"{100 * out['changed']:.1f} %", ">= 80 %"),
         ("entity intruder on these", "{:.3f} -> {:.3f}".format(*out["intruder entities"]), "<= 0.25"),
         ("all-words intruder on these", "{:.3f} -> {:.3f}".format(*out["intruder words"]), "<= 0.70"),
+        ("panel on these", ", ".join(f"{name} {share:.3f}" for name, share in out["panel"].items()), ""),
         ("words changed, of all", f"{100 * out['words']:.1f} %", "<= 15 %"),
         ("words changed, of changed chunks", f"{100 * out['words of changed']:.1f} %", ""),
         ("mean cosine of changed chunks", f"{out['cosine']:.3f}", ">= 0.8"),
@@ -214,6 +244,8 @@ def run_without_limits(corpus: Any, names: Names, holds: Any, seed: int, setting
     out["frontier"] = [
         [list(r.categories), r.swaps, r.share.value, r.utility.value, releases.risk(r).value] for r in releases.frontier
     ]
+    for n, (old, new, came) in enumerate(draw_changed_sentences(made, read), 1):
+        print(f"{n}. {new}\n   before: {old}\n   came: {'; '.join(came)}")
     return out
 
 
@@ -239,6 +271,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--workers", type=int, default=2)
     arguments.add_argument("--skip-paper", action="store_true", help="the limits lifted alone")
+    arguments.add_argument("--read", type=int, default=0, help="changed sentences to print, drawn with a fixed seed")
     given = arguments.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -254,7 +287,9 @@ def main() -> None:
         names = Names(surfaces)
         print(f"{len(corpus.documents)} calls, {len(corpus.chunks)} chunks, read in {read:.0f} s")
         result: dict[str, Any] = {"calls": len(corpus.documents), "chunks": len(corpus.chunks), "read": read}
-        result["lifted"] = run_without_limits(corpus, names, holds, given.seed, given.settings, given.workers)
+        result["lifted"] = run_without_limits(
+            corpus, names, holds, given.seed, given.settings, given.workers, given.read
+        )
         if not given.skip_paper:
             plain = swap.load(source, protect, fields=["text"], settings="p1", workers=given.workers)
             result["paper"] = run_paper_protocol(plain, names, given.seed)
