@@ -74,7 +74,7 @@ class _CompiledRule:
 
     @cached_property
     def has_groups(self) -> bool:
-        return self.compiled_pattern.groups > 0
+        return bool(self.compiled_pattern.groups)
 
     @cached_property
     def validator(self) -> Callable[[str], bool] | None:

@@ -93,7 +93,7 @@ class Pipe(PartFile):
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
 
-    def finish(self) -> None:
+    def finish(self, *, replaces: bool = True, is_durable: bool = True) -> None:
         """Write the rest of ``stream``."""
         self.stream.seek(0)
         self.write(self.stream.read())
