@@ -53,8 +53,12 @@ def write_records(path: Path, count: int, seed: int) -> None:
 
 
 def digest_files(folder: Path) -> dict[str, str]:
-    """The digest of every file of a folder."""
-    return {p.name: hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.iterdir())}
+    """The digest of every file of a folder but journals, whose salts are drawn."""
+    return {
+        p.name: hashlib.sha256(p.read_bytes()).hexdigest()
+        for p in sorted(folder.iterdir())
+        if p.suffix != ".allonym-journal"
+    }
 
 
 def start_run(script: Path, source: Path, folder: Path, workers: int) -> subprocess.Popen[bytes]:
@@ -107,11 +111,11 @@ def main() -> int:
                 os.kill(run.pid, signal.SIGKILL)
                 run.wait()
             kills += 1
-            part, journal = cut / ".out.jsonl.allonym-part", cut / ".out.jsonl.allonym-journal"
-            size = part.stat().st_size if part.exists() else 0
+            journal = cut / ".out.jsonl.allonym-journal"
+            size = max((part.stat().st_size for part in cut.glob(".out.jsonl.*.allonym-part")), default=0)
             lines = journal.read_bytes().count(b"\n") if journal.exists() else 0
             print(f"{kills:>4} {wait:>8.2f} {size:>13,} {lines:>14}")
-        if not (cut / "out.jsonl").exists() or list(cut.glob(".*journal")):
+        if not (cut / "out.jsonl").exists() or list(cut.glob(".*.allonym-part")):
             resumed_code = start_run(script, source, cut, given.workers).wait()
         same = digest_files(cut) == digest_files(whole) and resumed_code == code
         lines = (cut / "out.jsonl").read_bytes().count(b"\n")

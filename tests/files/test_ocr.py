@@ -102,10 +102,10 @@ def test_a_picture_without_ocr_is_refused(tmp_path, scan, monkeypatch):
     with pytest.raises(RefusedContent, match="name one in the policy"):
         anonymize_path(tmp_path / "a.png", tmp_path / "b.png", POLICY.with_(ocr=""))
     monkeypatch.setitem(sys.modules, "rapidocr", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[ocr\]"):
+    with pytest.raises(MissingExtra, match=r"\[ocr\]"):
         anonymize_path(tmp_path / "a.png", tmp_path / "b.png", POLICY)
     (tmp_path / "a.pdf").write_bytes(made.scan())
-    with pytest.raises(RefusedContent, match=r"page 1 is a scan.*pip install 'allonym\[ocr\]'"):
+    with pytest.raises(RefusedContent, match=r"page 1 is a scan.*pip install '.*\[ocr\]'"):
         anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
     assert [p.name for p in tmp_path.iterdir() if p.name.startswith("b.")] == []
 

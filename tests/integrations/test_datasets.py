@@ -152,5 +152,5 @@ def test_the_cache_knows_it_again_and_tells_it_from_others():
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[hf-datasets\]"):
+    with pytest.raises(MissingExtra, match=r"\[hf-datasets\]"):
         mapper(columns="text")

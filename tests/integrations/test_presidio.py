@@ -117,5 +117,5 @@ def test_what_was_made_is_an_engine_result(anonymizer):
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "presidio_analyzer", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[presidio\]"):
+    with pytest.raises(MissingExtra, match=r"\[presidio\]"):
         presidio.to_presidio([Span(0, 1, "PERSON")])

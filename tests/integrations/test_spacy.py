@@ -126,5 +126,5 @@ def test_spacy_finds_the_component_by_itself():
 
 def test_the_package_that_is_missing_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[spacy\]"):
+    with pytest.raises(MissingExtra, match=r"\[spacy\]"):
         to_spacy("text", [])

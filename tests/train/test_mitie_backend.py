@@ -105,7 +105,7 @@ def test_wordrep_that_fails_is_told_without_what_it_says(tmp_path, lines):
 
 def test_without_mitie(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "mitie", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[mitie\]"):
+    with pytest.raises(MissingExtra, match=r"\[mitie\]"):
         fit(RECORDS, [], tmp_path, options=Options())
 
 

@@ -174,5 +174,5 @@ def test_a_space_of_the_users_own(tmp_path):
 
 def test_without_optuna(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "optuna", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[train\]"):
+    with pytest.raises(MissingExtra, match=r"\[train\]"):
         search_parameters(objective, SPACE, tmp_path / "study.db", trials=1)

@@ -152,7 +152,7 @@ def test_no_model_and_no_spacy(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"config\.cfg is missing"):
         load(tmp_path)
     monkeypatch.setitem(__import__("sys").modules, "spacy", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[spacy\]"):
+    with pytest.raises(MissingExtra, match=r"\[spacy\]"):
         fit(TRAIN, DEV, tmp_path, options=Options())
 
 

@@ -73,7 +73,7 @@ def test_urls_that_cannot_hold_a_vault_are_refused(where):
 
 def test_without_the_driver_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtra, match=r"allonym\[postgres\]"):
+    with pytest.raises(MissingExtra, match=r"\[postgres\]"):
         Vault.create("postgresql://user:Zaphrandel@127.0.0.1:1/none", SECRET)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import sys
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
@@ -48,8 +49,8 @@ class RunReport(Serialisable):
             ``column 1``, with the number of files.
         identifying_ids: records whose id holds a word of a person's name that was covered in them.
         settings: policy, its fingerprint, whether a key was given, fields and format.
-        versions: of allonym, Python and the packages that decide on findings; the digest of the English model, and the
-            class of the processor, within which the bytes are the same.
+        versions: of allonym, Python and the packages that decide on findings; where a network ran, the digest of
+            the English model and the kind of the processor, for which the bytes are the same.
         digest: BLAKE2b of the output; of a folder: over the files' paths and digests, in order.
         seconds: wall clock time, since the last resume.
         was_complete: whether an earlier call with ``resume`` had done all of it, so that this one wrote nothing.
@@ -171,7 +172,9 @@ def list_package_versions() -> dict[str, str]:
             out[name] = version(name)
         except PackageNotFoundError:
             continue
-    return out | {"english model": _digest_english_model(), "processor": describe_processor()}
+    if "onnxruntime" in sys.modules:  # a network has run
+        out |= {"english model": _digest_english_model(), "processor": describe_processor()}
+    return out
 
 
 @cache

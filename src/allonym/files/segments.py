@@ -86,17 +86,18 @@ def _encode_part(source: str, segment: Segment, part: str, changes: Sequence[Cha
     # A bare sign of markup is safe only where nothing follows that could close it.
     if not segment.has_references or "<" in raw or splice_text(segment.text, changes) != part:
         return segment.encode(part)
-    places, at = [0], 0  # the offset in the source of each offset in the text; -1: where no change may begin or end
+    position = 0
+    places = [0]  # the offset in the source of each offset in the text; -1: where no change may begin or end
     pieces: list[str] = []
     for match in _REFERENCE.finditer(raw):
-        pieces.append(raw[at : match.start()])
-        places += range(at + 1, match.start() + 1)
+        pieces.append(raw[position : match.start()])
+        places += range(position + 1, match.start() + 1)
         pieces.append(html.unescape(match.group()))
         # What follows an open reference would become part of it.
         places += [-1] * (len(pieces[-1]) - 1) + [match.end() if match.group().endswith(";") else -1]
-        at = match.end()
-    pieces.append(raw[at:])
-    places += range(at + 1, len(raw) + 1)
+        position = match.end()
+    pieces.append(raw[position:])
+    places += range(position + 1, len(raw) + 1)
     in_source = [(places[a], places[b], segment.encode(new)) for a, b, new in changes if b < len(places)]
     if "".join(pieces) != segment.text or any(a < 0 or b < 0 for a, b, _ in in_source):
         return segment.encode(part)
@@ -105,16 +106,16 @@ def _encode_part(source: str, segment: Segment, part: str, changes: Sequence[Cha
 
 def divide_changes(document: Document, edits: Iterable[Change]) -> list[list[Change]]:
     """Return the changes of each part of a document, by offsets in the part; those across borders are left out."""
-    ordered, at = sorted(edits), 0
+    ordered, index = sorted(edits), 0
     out: list[list[Change]] = []
     for start, end in document.parts:
-        while at < len(ordered) and ordered[at][0] < start:
-            at += 1
+        while index < len(ordered) and ordered[index][0] < start:
+            index += 1
         out.append([])
-        while at < len(ordered) and ordered[at][1] <= end:
-            a, b, new = ordered[at]
+        while index < len(ordered) and ordered[index][1] <= end:
+            a, b, new = ordered[index]
             out[-1].append((a - start, b - start, new))
-            at += 1
+            index += 1
     return out
 
 

@@ -66,7 +66,7 @@ def test_the_threshold_becomes_one_half_and_order_stays(score, other, threshold)
 
 
 def test_a_package_that_is_not_there_names_the_command():
-    with pytest.raises(MissingExtra, match=r"pip install 'allonym\[gliner\]'"):
+    with pytest.raises(MissingExtra, match=r"pip install '.*\[gliner\]'"):
         import_library("no_such_package_for_sure", "gliner")
 
 
@@ -78,7 +78,7 @@ def test_without_its_package_each_detector_names_the_command(name, monkeypatch, 
     for module in [m for m in sys.modules if m == package or m.startswith(f"{package}.")] + [package]:
         monkeypatch.setitem(sys.modules, module, None)
     lines = [] if name == "presidio" else ['model = "nowhere"']
-    with pytest.raises(MissingExtra, match=rf"pip install 'allonym\[{name}\]'"):
+    with pytest.raises(MissingExtra, match=rf"pip install '.*\[{name}\]'"):
         registry.detectors.get(name)(policy(name, *lines))
 
 
