@@ -52,6 +52,14 @@ def test_sixty_documents_prove_no_hundredth_but_tell_how_many_would():
         make_promise(make_losses(np.zeros((0, 1 + len(THRESHOLDS)))))
 
 
+def test_a_promise_is_not_rounded_to_what_is_not_proved():
+    losses = make_losses(np.zeros((9000, 1 + len(THRESHOLDS))))
+    sentence = make_promise(losses, 0.0014, confidence=0.999).sentence
+    assert "at most 0.14% of" in sentence and "99.9% sure" in sentence
+    whole = make_promise(make_losses(np.zeros((60, 1 + len(THRESHOLDS)))), 0.01, population=60)
+    assert whole.offer.threshold == THRESHOLDS[-1]
+
+
 def test_documents_in_which_anything_is_missed_are_another_unit():
     missed = np.zeros((60, 1 + len(THRESHOLDS)))
     missed[:6] = 0.1
@@ -94,6 +102,12 @@ def test_only_a_random_draw_without_gaps_is_read(tmp_path):
         read_marked_sample(write_rows(path, marked[:2] + marked[3:]))
     with pytest.raises(DataError, match="mixes draws"):
         read_marked_sample(write_rows(path, [*marked, {"id": "x", "text": "y", "spans": []}]))
+    for damaged in (
+        [*marked, marked[0]],
+        [{**row, "meta": {"draw": {"rank": n, "of": 3}}} for n, row in enumerate(rows, 1)],
+    ):
+        with pytest.raises(DataError, match="damaged"):
+            read_marked_sample(write_rows(path, damaged))
     chosen = [{"id": row["id"], "text": row["text"], "spans": []} for row in rows]
     with pytest.raises(UsageError, match="prove"):
         read_marked_sample(write_rows(path, chosen))

@@ -37,6 +37,14 @@ def test_all_documents_of_a_population_prove_their_mean():
     assert bound_mean(losses[:40], 0.95, 60) < bound_mean(losses[:40], 0.95)
 
 
+def test_once_all_are_read_nothing_is_left_to_chance():
+    assert measure_capital([0.0] * 60, 0.01, 60) == np.inf
+    assert measure_capital([0.0] * 59 + [0.5], 0.01, 60) == np.inf
+    assert measure_capital([0.0] * 59 + [1.0], 0.01, 60) == -np.inf
+    assert bound_mean([0.0] * 50 + [0.5] * 10, 0.95, 60) == pytest.approx(5 / 60)
+    assert count_needed_documents([0.0], 0.01, 0.95, 20) == 20
+
+
 @pytest.mark.parametrize("population", [None, 120])
 @pytest.mark.parametrize("kind", ["whole documents", "small shares"])
 def test_five_samples_of_a_hundred_at_most_promise_what_is_not_so(kind, population):

@@ -131,13 +131,14 @@ class Promise(Serialisable):
     @property
     def sentence(self) -> str:
         """The promise, or why there is none and how many documents it takes."""
-        offer, sure = self.offer, f"{self.confidence:.0%} sure"
+        offer, sure = self.offer, f"{self.confidence * 100:.10g}% sure"
+        limit = f"{offer.limit * 100:.10g}%"  # whole: a rounded one would promise what is not proved
         which = "" if self.population is None else f" of {self.population:,}"
         begin = f"With {self.reviewed:,}{which} documents reviewed"
         promised = (
-            f"at most {offer.limit:.1%} of a document's entities missed on average"
+            f"at most {limit} of a document's entities missed on average"
             if self.unit == UNITS[0]
-            else f"anything missed in at most {offer.limit:.1%} of documents"
+            else f"anything missed in at most {limit} of documents"
         )
         if offer.threshold is not None and offer.needless is not None:
             cost = f"costs {offer.needless:.1%} needless cover"
@@ -245,14 +246,17 @@ def read_marked_sample(path: Path, *, is_random: bool = False) -> tuple[Document
         places: list[Any] = draws
         ranks = {int(draw["rank"]): record for draw, record in zip(places, records, strict=True)}
         [population] = {int(draw["of"]) for draw in places}
+        if len(ranks) < len(records) or min(ranks) < 1 or max(ranks) > population:
+            raise ValueError
     except (TypeError, LookupError, ValueError):
-        raise DataError(f"{path}: meta.draw is damaged, or the file mixes draws") from None
+        raise DataError(f"{path}: meta.draw is damaged, or the file mixes draws or has a document twice") from None
     if missing := sorted(set(range(1, max(ranks) + 1)) - ranks.keys()):
         raise DataError(f"{path}: document {missing[0]} of the draw is missing; leave out only the last ones")
     for number, row in read_json_lines(path):
         if "spans" not in row:
             raise DataError(f"{path}:{number}: spans are required; [] says that nothing identifies anybody")
-    return group_record_texts(record for _, record in sorted(ranks.items())), population
+    # Each row was drawn by itself, whatever ids rows share.
+    return [part for _, record in sorted(ranks.items()) for part in group_record_texts([record])], population
 
 
 def make_promise(

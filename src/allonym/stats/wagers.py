@@ -49,12 +49,16 @@ def measure_capital(losses: Any, limit: float, population: int | None = None) ->
         before = np.cumsum(values, axis=0) - values
         drawn_before = np.arange(n).reshape(-1, *(1,) * (values.ndim - 1))
         mean = (population * limit - before) / (population - drawn_before)
-    is_certain, is_refuted = mean <= _LEAST_MEAN, mean >= 1 - _LEAST_MEAN
+    is_certain, is_refuted = (mean <= _LEAST_MEAN).any(axis=0), (mean >= 1 - _LEAST_MEAN).any(axis=0)
+    if population is not None and n:
+        left = population * limit - values.sum(axis=0)  # what those not yet drawn may lose at least, if the limit fails
+        is_certain |= left < -_LEAST_MEAN
+        is_refuted |= left >= population - n - _LEAST_MEAN
     mean = np.clip(mean, _LEAST_MEAN, 1 - _LEAST_MEAN)
     with np.errstate(divide="ignore"):
         wins = np.log1p(-_SHARES * ((values - mean) / (1 - mean))[..., None])
     total = np.logaddexp.reduce(wins.sum(axis=0) + np.log(_STAKES), axis=-1)
-    return np.where(is_certain.any(axis=0), -np.inf, np.where(is_refuted.any(axis=0), np.inf, total))
+    return np.where(is_certain, -np.inf, np.where(is_refuted, np.inf, total))
 
 
 def bound_mean(losses: Any, confidence: float, population: int | None = None) -> float:

@@ -128,7 +128,7 @@ def print_promise(result: Promise, *, json: bool) -> None:
         click.echo(format_json_line(result.to_dict()))
         return
     click.echo(f"{result.sentence}\n")
-    sure = f"at most ({result.confidence:.0%} sure)"
+    sure = f"at most ({result.confidence * 100:.10g}% sure)"
     rows = [
         (
             "as it is" if risk.threshold is None else f"{risk.threshold:g}",
