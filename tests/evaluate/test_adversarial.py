@@ -54,10 +54,15 @@ class Scripted(Client):
 def infer(*rows):
     """An attack by these (attribute, guess, phrases), with the control number."""
 
+    return answer_rows([dict(zip(("attribute", "guess", "phrases"), row, strict=True)) for row in rows])
+
+
+def answer_rows(rows):
+    """An attack by rows of any form, with the control number."""
+
     def attack(body):
         control = body["messages"][1]["content"].rpartition("Control: ")[2][:4]
-        named = [("control", control, []), *rows]
-        return json.dumps({"inferences": [dict(zip(("attribute", "guess", "phrases"), r, strict=True)) for r in named]})
+        return json.dumps({"inferences": [{"attribute": "control", "guess": control, "phrases": []}, *rows]})
 
     return attack
 
@@ -169,6 +174,8 @@ def test_a_rewriter_that_refuses_is_replaced_by_general_words(content):
     [
         (lambda body: "I cannot help with that.", "attack unreadable"),
         (lambda body: '{"inferences": "none"}', "attack unreadable"),
+        (answer_rows(["age: 34"]), "inference of another form"),
+        (answer_rows([{"attribute": "age", "guess": {"years": 34}, "phrases": ["34"]}]), "inference of another form"),
         (lambda body: '{"inferences": []}', "attack without its control number"),
         (lambda body: '{"inferences": [{"attribute": "control", "guess": "1"}]}', "attack without its control number"),
     ],
@@ -194,6 +201,11 @@ def test_an_attack_that_says_nothing_is_no_sign_of_safety(attack, kind):
 def test_grounds_are_verified(row, kind):
     result = rewrite_one(infer(row), rules.rewrite)
     assert result.refused[kind] and result.texts[0].text == SAFE
+
+
+def test_names_of_attributes_may_have_capitals_and_guesses_may_be_numbers():
+    result = rewrite_one(infer(("Age ", 34.0, ["34"])), propose("some age"))
+    assert "34" not in result.texts[0].text
 
 
 def test_a_text_that_gives_orders_is_not_obeyed():

@@ -35,6 +35,7 @@ _BATCH = 32  # texts in one round of requests
 _INFERENCE = make_object_schema({"attribute": TEXT, "guess": TEXT, "phrases": make_list_schema(TEXT)})
 SCHEMA = make_object_schema({"inferences": make_list_schema(_INFERENCE)})
 _CONTROL = "control"
+_GUESS = (str, int, float, type(None))  # None: nothing was inferred
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def infer_with_grounds(
             if rows is not None and not any(_is_control(row, control) for row in rows):
                 counts["attack without its control number"] += 1
                 rows = None
-            rows = None if rows is None else [row for row in rows if row.get("attribute") != _CONTROL]
+            rows = None if rows is None else [row for row in rows if _read_name(row) != _CONTROL]
             answers.append(None if rows is None else _read_inferences(text, rows, attributes, counts))
     return answers
 
@@ -129,7 +130,11 @@ def _make_control(text: str) -> str:
 
 
 def _is_control(row: Mapping[str, object], control: str) -> bool:
-    return row.get("attribute") == _CONTROL and str(row.get("guess", "")).strip() == control
+    return _read_name(row) == _CONTROL and str(row.get("guess", "")).strip() == control
+
+
+def _read_name(row: Mapping[str, object]) -> str:
+    return str(row.get("attribute", "")).strip().lower()
 
 
 def _read_rows(reply: Reply, counts: Counter[str]) -> list[Mapping[str, object]] | None:
@@ -137,8 +142,9 @@ def _read_rows(reply: Reply, counts: Counter[str]) -> list[Mapping[str, object]]
     if not isinstance(rows, list):
         counts["attack unreadable"] += 1
         return None
-    counts["inference of another form"] += sum(not isinstance(row, Mapping) for row in rows)
-    return [row for row in rows if isinstance(row, Mapping)]
+    odd = sum(not isinstance(row, Mapping) or not isinstance(row.get("guess", ""), _GUESS) for row in rows)
+    counts["inference of another form"] += odd
+    return None if odd else rows  # what cannot be read may be a right guess
 
 
 def _read_inferences(
@@ -147,9 +153,9 @@ def _read_inferences(
     out: dict[str, Inference] = {}
     left = MOST
     for row in rows:
-        name, guess, phrases = (row.get(key) for key in ("attribute", "guess", "phrases"))
-        guess = str(guess) if isinstance(guess, (str, int)) else ""
-        if not isinstance(name, str) or name not in attributes or name in out or not guess.strip():
+        name, guess, phrases = _read_name(row), row.get("guess"), row.get("phrases")
+        guess = "" if guess is None else str(guess)
+        if name not in attributes or name in out or not guess.strip():
             counts["inference of another form"] += 1
             continue
         places: set[Interval] = set()
