@@ -10,7 +10,8 @@ from tests.rows import check_each_row
 from allonym import anonymize
 from allonym.errors import UsageError
 from allonym.evaluate import harden_persons, person_cards
-from allonym.evaluate.cards import INTRUDERS, count_fitting, read_population
+from allonym.evaluate.card_facts import Statement
+from allonym.evaluate.cards import INTRUDERS, count_fitting, estimate_share, read_population
 from allonym.plan import apply_edits, invert_plan
 from allonym.policy import Policy
 
@@ -93,7 +94,7 @@ def test_the_fewest_fit_for_whom_most_is_known():
 def test_shares_are_shares():
     table = read_population()
     for name, rows in table.items():
-        if name in ("sources", "general", "population"):
+        if name in ("compare", "general", "population"):
             continue
         for key, (low, high) in rows.items():
             assert 0 < low <= high <= 1, (name, key)
@@ -129,8 +130,18 @@ def test_results_show_no_text_unless_asked():
 def test_statements_are_plain_words():
     card = person_cards(["[PERSON_1] is the only blind nurse here."]).cards[0]
     assert card.below
-    assert "one person fits, and nobody else" in card.statement
+    assert "one person fits, and hardly anybody else" in card.statement
     assert "What would help most" in card.statement
+    assert "Populations are rough estimates." in card.statement
+
+
+def test_a_date_that_says_more_fits_fewer():
+    days, months, years, decades = (
+        estimate_share(Statement("date", 0, 0, value, ""), (5e7, 3e8))
+        for value in ("12 March 2019", "March 2019", "2019", "2010s")
+    )
+    for more, less in ((days, months), (months, years), (years, decades)):
+        assert more[0] < less[0] and more[1] < less[1]
 
 
 def test_nobody_makes_no_card():

@@ -1,9 +1,9 @@
 """A card for each person of a document: what is left about them, how many people would fit it, and who finds them.
 
 How many fit is an expectation with a range: ``1 + (N - 1) * share``, for a population of N people, and the product of
-the shares of the facts. Shares come from ``population.toml``, which names its sources, and the sizes of places from the
-knowledge base, as powers of ten. Facts count as independent, so the range is no confidence interval: it says what the
-shares' ranges allow.
+the shares of the facts. Shares come from ``population.toml`` and are rough estimates that were not looked up in tables;
+the sizes of places come from the knowledge base, as powers of ten. Facts count as independent, so the range is no
+confidence interval: it says what the shares' ranges allow.
 
 Three intruders read a text. A stranger has a country's statistics (age, sex, place, work, origin). A searcher also
 looks up names, numbers, organisations, honours and claims to be the first or only one. An acquaintance knows 290 to 611
@@ -174,7 +174,7 @@ class Card(Serialisable):
         if self.lever >= 0:
             fact = self.facts[self.lever]
             parts.append(f"What would help most: to say less about {_MEANINGS[fact.kind]} (at {fact.start}).")
-        return " ".join(parts)
+        return " ".join([*parts, "Populations are rough estimates."])
 
 
 class PersonCards(Serialisable):
@@ -340,10 +340,12 @@ def estimate_share(statement: Statement, country: Range) -> Range:
         low, high = _find_word_share(kind, value)
     elif kind == "date" or (kind == "birth" and value.isdigit()):
         date = read_date(statement.value, "mdy")
-        part = "year" if date is None or date.month is None else "month" if date.day is None else "day"
-        low, high = table["other"][part]
-        if statement.value.endswith("s"):
-            low, high = 0.1, 0.2
+        is_of_year = date is None or date.month is None
+        low, high = (1.0, 1.0) if is_of_year else table["other"]["month" if date.day is None else "day"]
+        if is_of_year or date.year is not None:  # a month of a known year fits fewer than the year
+            is_decade = value.removesuffix("s").isdigit() and value.endswith("s")
+            low_year, high_year = table["other"]["decade" if is_decade else "year"]
+            low, high = low * low_year, high * high_year
     elif kind == "name":
         low, high = table["other"]["name" if len(value.split()) > 1 else "firstname"]
     else:
@@ -404,7 +406,7 @@ def _describe_count(low: float, high: float) -> str:
     """Write how many people fit, in words."""
     a, b = round_count(low), round_count(high)
     if b <= 1:
-        return "one person fits, and nobody else"
+        return "one person fits, and hardly anybody else"
     return f"about {a:,} people fit" if a == b else f"{a:,} to {b:,} people fit"
 
 

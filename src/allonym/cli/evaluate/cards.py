@@ -22,7 +22,7 @@ def cards(
     A card lists what ANONYMISED still says of a person (age, place, work, relatives, health, dates, rare facts) and how
     many people of a population fit it, for a stranger with statistics, for somebody who searches the web, and for an
     acquaintance. People behind placeholders and pseudonyms count, and so do people who are mentioned once. For English
-    texts. Only --with-text shows the words themselves.
+    texts. Populations are rough estimates. Only --with-text shows the words themselves.
 
     \b
     Examples:

@@ -13,7 +13,8 @@ from allonym.report.values import Plain, Values
 _SHOWN = 200  # cards with their facts; the others are in the JSON
 _LEAD = (
     "{persons:,} persons in {documents:,} documents: what is left about each, and how many people fit it. Below the "
-    "limit are those whom fewer than {limit:,} people fit, for the intruder who is worst for them."
+    "limit are those whom fewer than {limit:,} people fit, for the intruder who is worst for them. "
+    "Populations are rough estimates."
 )
 _FIGURES = """
     Below the limit      | below | share.1 | of all persons, by the worst intruder
@@ -32,8 +33,9 @@ _CHANGED = (
     "made anew from the hardened texts."
 )
 _READING = (
-    "How many fit is 1 + (N - 1) times the product of the facts' shares, from the lowest to the highest shares of "
-    "published tables (evaluate/population.toml names them). Facts count as independent. A fact is given to whoever "
+    "How many fit is 1 + (N - 1) times the product of the facts' shares, from the lowest to the highest shares. "
+    "Populations and shares are rough estimates that were not looked up in published tables "
+    "(evaluate/population.toml lists them). Facts count as independent. A fact is given to whoever "
     "the sentence named last before it, pronouns included, or to the speaker where it is said in the first person; "
     "{unattributed:,} facts could be given to nobody. What no rule reads, such as a style or a story, is not counted: "
     "the panel of intruders measures that. The sizes of countries and towns are powers of ten."
