@@ -9,9 +9,10 @@ so that a reader can judge it. The rules are for English.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval, Reach, Span
@@ -154,6 +155,17 @@ class Figure:
     statements: list[Statement] = field(default_factory=list)
 
 
+Pointer = tuple[int, int, Figure, str]
+"""A mention or pronoun: start, end, whom it means, and the rule."""
+_Placed = TypeVar("_Placed", tuple[int, int, Figure], Pointer)
+
+
+def _select_between(items: Sequence[_Placed], low: int, high: int) -> Sequence[_Placed]:
+    """Return the items that start from ``low`` on and before ``high``; they are sorted by their starts."""
+    first = bisect_left(items, low, key=lambda item: item[0])
+    return items[first : bisect_left(items, high, first, key=lambda item: item[0])]
+
+
 def find_rare_claims(text: str) -> list[Interval]:
     """Return the stretches of a text that say of somebody what only one person can be, or very few.
 
@@ -211,6 +223,7 @@ class _Reader:
         self.words = [(m.start(), m.end(), m[0].lower()) for m in _WORD.finditer(text)]
         self._add_relatives()
         self.pointers = self._resolve_pronouns()
+        self.longest = max((b - a for a, b, _, _ in self.pointers), default=0)
 
     @property
     def heads(self) -> list[tuple[int, int, Figure]]:
@@ -263,7 +276,7 @@ class _Reader:
                 owner_at = start - len(near) + match.start() if match else -1
             if owner_at < 0 or self.text.startswith((" tongue", "land"), end):
                 continue
-            following = next((h for h in heads if end <= h[0] <= end + 2), None)
+            following = next(iter(_select_between(heads, end, end + 3)), None)
             is_one = not (word.endswith("s") and is_relative(word.removesuffix("s")))
             if following is not None and self.text[end : following[0]].strip() in ("", ","):
                 figure = following[2]
@@ -276,11 +289,19 @@ class _Reader:
             figure.gender = figure.gender or ("f" if word in _FEMALE else "m" if word in _MALE else "")
             self.kin.append((start, end, word, owner_at, figure))
 
-    def _resolve_pronouns(self) -> list[tuple[int, int, Figure, str]]:
+    def _resolve_pronouns(self) -> list[Pointer]:
         """List all mentions with whom they mean, pronouns among them, in reading order."""
         heads = self.heads
-        speakers = [(t.start, t.end, t.speaker) for t in self.document.turns]
-        pointers = [(a, b, f, BEFORE) for a, b, f in heads]
+        self.senders = [h for h in heads if _SENDER.search(self.text, max(0, h[0] - 12), h[0])]
+        longest = max((b - a for a, b, _ in heads), default=0)
+        speakers: list[tuple[int, int, Figure | None]] = []
+        for turn in self.document.turns:
+            if turn.speaker is not None:
+                near = _select_between(heads, turn.speaker[0] - longest, turn.speaker[1])
+                owner = next((f for _, b, f in near if turn.speaker[0] < b), None)
+                speakers.append((turn.start, turn.end, owner))
+        named = [(a, b, f, BEFORE) for a, b, f in heads]
+        pointers: list[Pointer] = []
         for start, end, word in self.words:
             if word in _FIRST_PERSON and not self.headers.touches(start, end):
                 if word == "i" and self.text[start] != "I":
@@ -290,23 +311,23 @@ class _Reader:
             gender = _PRONOUNS.get(re.split("['’]", word, maxsplit=1)[0])
             if gender is None:
                 continue
-            figure = self._find_antecedent(start, gender, pointers)
+            figure = self._find_antecedent(start, gender, (named, pointers))
             figure.gender = figure.gender or gender
             pointers.append((start, end, figure, BEFORE))
+        pointers = sorted([*named, *pointers], key=lambda p: p[:2])
+        first_places = {id(f): (a, b) for a, b, f, _ in reversed(pointers)}
         for figure in self.figures:
             if figure.gender:
-                place = next((a, b) for a, b, f, _ in sorted(pointers, key=lambda p: p[:2]) if f is figure)
                 value = "female" if figure.gender == "f" else "male"
-                figure.statements.append(Statement("sex", *place, value, BEFORE))
-        return sorted(pointers, key=lambda p: p[:2])
+                figure.statements.append(Statement("sex", *first_places[id(figure)], value, BEFORE))
+        return pointers
 
-    def _find_speaker(self, start: int, speakers: Sequence[tuple[int, int, Interval | None]]) -> Figure:
-        for a, b, label in speakers:
-            if a <= start < b and label is not None:
-                owner = next((f for x, y, f in self.heads if x < label[1] and label[0] < y), None)
-                return owner or self._get_author()
-        senders = [f for x, _, f in self.heads if x < start and _SENDER.search(self.text, max(0, x - 12), x)]
-        return senders[-1] if senders else self._get_author()
+    def _find_speaker(self, start: int, speakers: Sequence[tuple[int, int, Figure | None]]) -> Figure:
+        at = bisect_right(speakers, start, key=lambda turn: turn[0]) - 1
+        if at >= 0 and start < speakers[at][1]:
+            return speakers[at][2] or self._get_author()
+        sender = bisect_left(self.senders, start, key=lambda head: head[0]) - 1
+        return self.senders[sender][2] if sender >= 0 else self._get_author()
 
     def _get_author(self) -> Figure:
         if AUTHOR not in self.by_name:
@@ -314,10 +335,11 @@ class _Reader:
             self.figures.append(self.by_name[AUTHOR])
         return self.by_name[AUTHOR]
 
-    def _find_antecedent(self, start: int, gender: str, pointers: Sequence[tuple[int, int, Figure, str]]) -> Figure:
+    def _find_antecedent(self, start: int, gender: str, pointers: Sequence[Sequence[Pointer]]) -> Figure:
         """Find whom "he" or "she" means: the last who fits, who was named within a few sentences."""
         low = self.starts[max(0, self.number_sentence(start) - _REACH)]
-        near = [p for p in pointers if low <= p[0] < start and p[3] == BEFORE and p[2].sort != "author"]
+        close = [p for some in pointers for p in _select_between(some, low, start)]
+        near = [p for p in close if p[3] == BEFORE and p[2].sort != "author"]
         near = [p for p in near if not self.headers.touches(p[0], p[1])] or near
         fits = [p for p in near if p[2].gender in ("", gender)]
         if fits:
@@ -370,11 +392,12 @@ class _Reader:
         return self.figures, lost
 
     def _find_owner_at(self, at: int) -> Figure | None:
-        return next((p[2] for p in self.pointers if p[0] <= at <= p[1]), None)
+        near = _select_between(self.pointers, at - self.longest, at + 1)
+        return next((p[2] for p in near if at <= p[1]), None)
 
     def _find_owner(self, start: int, end: int) -> tuple[Figure | None, str]:
         low, high = self.get_sentence(start)
-        inside = [p for p in self.pointers if low <= p[0] < high]
+        inside = _select_between(self.pointers, low, high)
         same = next((p for p in inside if p[0] <= start < p[1] or start <= p[0] < end), None)
         before = [p for p in inside if p[1] <= start]
         if same is not None and not before:
@@ -398,14 +421,17 @@ class _Reader:
 
     def _list_statements(self) -> Iterator[Statement]:
         """List facts wherever they stand, each stretch once."""
-        stretches: list[Interval] = []
+        stretches: list[Interval] = []  # sorted and disjoint
         for kind, start, end in self._find_stretches():
             value = self.text[start:end]
             is_coarse = kind == "rare" or _BAND.search(value) or (kind == "date" and value.isdigit())
             is_made = self.altered.touches(start, end) and not is_coarse
-            if is_made or self.headers.touches(start, end) or any(a < end and start < b for a, b in stretches):
+            if is_made or self.headers.touches(start, end):
                 continue
-            stretches.append((start, end))
+            at = bisect_left(stretches, (end, end))
+            if at and stretches[at - 1][1] > start:
+                continue
+            stretches.insert(at, (start, end))
             yield Statement(kind, start, end, value, "")
 
     def _find_stretches(self) -> Iterator[tuple[str, int, int]]:
