@@ -175,6 +175,19 @@ def test_records_that_became_the_same_text_are_told_apart_by_their_order_or_not_
     assert report.unknown == 1 and "several plans made exactly the text" in report.notes[0]
 
 
+def test_a_new_record_moves_no_originals_to_another(tmp_path: Path) -> None:
+    source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))
+    source.write_text("note\nAda Brook left\nTim Green left\n", encoding="utf-8")
+    anonymize_path(source, safe, Policy.load("default").with_(default=Rule("mask")), plans=plans, originals=True)
+    head, *rows = safe.read_text(encoding="utf-8").splitlines()
+    assert rows[0] == rows[1]
+    rows.insert(0, "Nothing new")
+    safe.write_text("\n".join([head, *rows, ""]), encoding="utf-8")
+    report = restore_files([(safe, back)], plans=read_plans(plans))
+    assert back.read_text(encoding="utf-8").splitlines() == [head, *rows]
+    assert report.unknown == 2 and any("several plans made exactly" in note for note in report.notes)
+
+
 @pytest.mark.parametrize("treatment", ["keep", "GENERIC_ID"])
 def test_plans_restore_tables_whose_ids_are_covered_or_kept(tmp_path, treatment):
     source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))

@@ -130,7 +130,7 @@ def restore_files(
         candidates = by_result.get(result_digest, [sole] if sole is not None else [])
         if len(candidates) > 1:
             # Only the order of all records tells which of several originals became this text.
-            place = len(text_digests) - 1
+            place = len(text_digests) - 1 if number != UNCOUNTED else len(plans)
             candidates = [plans[place]] if is_in_order and place < len(plans) and plans[place] in candidates else []
             if not candidates:
                 file_notes[_SEVERAL] = None
@@ -175,7 +175,7 @@ def restore_files(
                         verify=False,
                         ids=ids,
                     )
-                    if _NO_PLAN in file_notes:
+                    if _NO_PLAN in file_notes and attempts:
                         continue
                     if is_in_order and is_order_needed and text_digests != [plan.result for plan in plans]:
                         attempts = [(ids, False)]
