@@ -188,6 +188,19 @@ def test_a_new_record_moves_no_originals_to_another(tmp_path: Path) -> None:
     assert report.unknown == 2 and any("several plans made exactly" in note for note in report.notes)
 
 
+def test_text_files_that_became_the_same_are_told_apart_only_if_all_are_there(tmp_path: Path) -> None:
+    texts = {"a.txt": "Ada Brook left", "b.txt": "Tim Green left"}
+    folder, safe, plans = tmp_path / "raw", tmp_path / "safe", tmp_path / "plans.jsonl"
+    folder.mkdir()
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    anonymize_path(folder, safe, Policy.load("default").with_(default=Rule("mask")), plans=plans, originals=True)
+    for names, restored in ((["a.txt", "b.txt"], list(texts.values())), (["b.txt"], ["*** ***** left"])):
+        pairs = [(safe / name, tmp_path / f"back-{len(names)}-{name}") for name in names]
+        restore_files(pairs, plans=read_plans(plans))
+        assert [target.read_text(encoding="utf-8") for _, target in pairs] == restored
+
+
 @pytest.mark.parametrize("treatment", ["keep", "GENERIC_ID"])
 def test_plans_restore_tables_whose_ids_are_covered_or_kept(tmp_path, treatment):
     source, safe, back, plans = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv", "plans.jsonl"))

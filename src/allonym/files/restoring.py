@@ -120,6 +120,11 @@ def restore_files(
     text_digests: list[str] = []
     is_in_order = True
     is_order_needed = any(len(group) > 1 for group in by_result.values())
+    are_texts_in_order = (
+        is_order_needed
+        and all(is_plain_text_name(source.name, format) and not fields for source, _ in files)
+        and [digest(decode_file(source.read_bytes())[0]) for source, _ in files] == [plan.result for plan in plans]
+    )
 
     def restore_text(text: str, number: int) -> Restored:
         if not plans:
@@ -157,6 +162,7 @@ def restore_files(
             file_notes.clear()
             if is_plain_text_name(source.name, format) and not fields:
                 text, encoding = decode_file(source.read_bytes())  # a tag may look like markup of subtitles
+                is_in_order = are_texts_in_order
                 (text,) = restore_parts(0, Document("", text))
                 write_file(target, encoding.encode_file(text))
             else:
