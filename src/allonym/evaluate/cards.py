@@ -340,12 +340,13 @@ def estimate_share(statement: Statement, country: Range) -> Range:
         low, high = _find_word_share(kind, value)
     elif kind == "date" or (kind == "birth" and value.isdigit()):
         date = read_date(statement.value, "mdy")
-        is_of_year = date is None or date.month is None
-        low, high = (1.0, 1.0) if is_of_year else table["other"]["month" if date.day is None else "day"]
-        if is_of_year or date.year is not None:  # a month of a known year fits fewer than the year
-            is_decade = value.removesuffix("s").isdigit() and value.endswith("s")
-            low_year, high_year = table["other"]["decade" if is_decade else "year"]
-            low, high = low * low_year, high * high_year
+        low, high = 1.0, 1.0
+        if date is None or date.month is None or date.year is not None:
+            is_decade = value.endswith("s") and value.removesuffix("s").isdigit()
+            low, high = table["other"]["decade" if is_decade else "year"]
+        if date is not None and date.month is not None:  # a month of a known year fits fewer than the year
+            low_part, high_part = table["other"]["month" if date.day is None else "day"]
+            low, high = low * low_part, high * high_part
     elif kind == "name":
         low, high = table["other"]["name" if len(value.split()) > 1 else "firstname"]
     else:
