@@ -323,9 +323,9 @@ class _Reader:
         return pointers
 
     def _find_speaker(self, start: int, speakers: Sequence[tuple[int, int, Figure | None]]) -> Figure:
-        at = bisect_right(speakers, start, key=lambda turn: turn[0]) - 1
-        if at >= 0 and start < speakers[at][1]:
-            return speakers[at][2] or self._get_author()
+        number = bisect_right(speakers, start, key=lambda turn: turn[0]) - 1
+        if number >= 0 and start < speakers[number][1]:
+            return speakers[number][2] or self._get_author()
         sender = bisect_left(self.senders, start, key=lambda head: head[0]) - 1
         return self.senders[sender][2] if sender >= 0 else self._get_author()
 
@@ -428,10 +428,10 @@ class _Reader:
             is_made = self.altered.touches(start, end) and not is_coarse
             if is_made or self.headers.touches(start, end):
                 continue
-            at = bisect_left(stretches, (end, end))
-            if at and stretches[at - 1][1] > start:
+            place = bisect_left(stretches, (end, end))
+            if place and stretches[place - 1][1] > start:
                 continue
-            stretches.insert(at, (start, end))
+            stretches.insert(place, (start, end))
             yield Statement(kind, start, end, value, "")
 
     def _find_stretches(self) -> Iterator[tuple[str, int, int]]:
