@@ -75,6 +75,19 @@ def test_the_order_is_the_keys_and_not_the_sources():
     assert {p.id for p in releases.make(draw=1, key=KEY).pieces}.isdisjoint(p.id for p in first)
 
 
+def test_releases_of_other_corpora_seeds_or_forms_share_no_id_under_one_key():
+    settings = QUICK.with_({"release.form": "chunks", "search.points": 4})
+    texts = corpus()
+    released = [
+        allonym.swap.search(texts, settings, seed=1),
+        allonym.swap.search(texts, settings, seed=2),
+        allonym.swap.search(replace(texts, protect="another"), settings, seed=1),
+        search("changed"),
+    ]
+    ids = [{piece.id for piece in releases.make(0, key=KEY).pieces} for releases in released]
+    assert all(ids) and len(set().union(*ids)) == sum(map(len, ids))
+
+
 def test_who_falls_back_has_another_pseudonym_in_each_piece():
     categories = {"categories.Person": "fixed", "categories.Location": "fixed", "exchange.swaps": 1}
     outputs = {}

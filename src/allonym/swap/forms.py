@@ -69,7 +69,7 @@ def make_pieces(
         released: chunks; a group without any is left out.
         policy: what wrote the tags.
         key: secret of the ids.
-        draw: names the release and its draw, so that two releases share no id.
+        draw: names corpus, release and draw, so that two releases share no id.
     """
     secret, grammars = derive_operator_key(key, "swap pieces"), list_policy_grammars(policy)
     out: dict[str, Piece] = {}

@@ -166,7 +166,8 @@ def draw_and_write_release(
     texts = [chunk.text for chunk in written.chunk_texts]
     is_all = settings.release.form != "changed"
     released = set(range(len(texts))) if is_all else map_changed_chunk_texts(corpus, written).keys()
-    draw = f"{release.index} {number}"
+    form = settings.release
+    draw = f"{digest_corpus(corpus)} {releases.seed} {form.form} {form.part} {release.index} {number}"
     pieces = make_pieces(groups, texts, released=released, policy=chosen, key=secret, draw=draw)
     return WrittenDraw(swaps, sequence, placed, written, pieces)
 
