@@ -28,6 +28,7 @@ from allonym.stats.samples import average, share
 Floats = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_ALONE = "looks at each piece alone"
 _NEIGHBOURS = (3, 8)
 _GROUPS = (1, 4, 9)  # of pieces, for each document
 _PULL, _STEPS = 0.8, 5  # weight of the neighbours' scores, and how far they travel
@@ -119,7 +120,7 @@ def rejoin_pieces(bag: Bag, scores: Floats, similarity: Floats) -> Iterator[tupl
     """
     assert bag.pieces is not None
     total, place = _sum_scores(np.maximum(scores, -1.0), bag.pieces)  # a subject that was never met has -inf
-    yield "looks at each piece alone", total[place]
+    yield _ALONE, total[place]
     count = len(total)
     if count < 3:
         return
@@ -178,10 +179,10 @@ def find_documents(bags: Sequence[Bag], scores: Sequence[Floats], similarities: 
             together, place = _sum_scores(table, bag.units)
             shares += bag.compute_unit_shares(together[place], rank).tolist()
         return Finding(shares)
-    of_ways: dict[str, list[float]] = {}
-    for bag, table, similarity in zip(bags, scores, similarities, strict=True):
-        for way, rejoined in rejoin_pieces(bag, table, similarity):
-            of_ways.setdefault(way, []).extend(bag.compute_unit_shares(rejoined, rank).tolist())
-    most = max(map(len, of_ways.values()))
-    findings = [Finding(shares, way) for way, shares in of_ways.items() if len(shares) == most]
+    of_bags = [
+        {way: bag.compute_unit_shares(joined, rank).tolist() for way, joined in rejoin_pieces(bag, table, similarity)}
+        for bag, table, similarity in zip(bags, scores, similarities, strict=True)
+    ]
+    ways = dict.fromkeys(way for shares in of_bags for way in shares)  # a bag of few pieces has only the first
+    findings = [Finding([x for shares in of_bags for x in shares.get(way, shares[_ALONE])], way) for way in ways]
     return max(findings, key=lambda finding: sum(finding.shares))
