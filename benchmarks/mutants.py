@@ -73,7 +73,7 @@ MUTANTS = [
     Mutant("files/journal.py", "if self._length < os.fstat(self._stream.fileno()).st_size:", "if False:", JOURNAL),
     Mutant("files/journal.py", 'if raw.endswith(b"\\n") else None', "", JOURNAL),
     Mutant("files/journal.py", 'if head.get("key") != _digest_key(', 'if "key" not in head and _digest_key(', JOURNAL),
-    Mutant("files/journal.py", "fcntl.LOCK_EX |", "fcntl.LOCK_SH |", JOURNAL),
+    Mutant("partfile.py", "fcntl.LOCK_EX |", "fcntl.LOCK_SH |", JOURNAL),
     Mutant("server/access.py", '"jobs", "review")', '"jobs", "review", "restore")', ACCESS),
     Mutant("server/access.py", "if permission not in self.permissions:", "if permission not in PERMISSIONS:", ACCESS),
     Mutant("server/routes/parameters.py", "has_csrf_token = is_key or", "has_csrf_token = not is_key or", ACCESS),
