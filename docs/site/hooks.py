@@ -21,6 +21,8 @@ OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changes.md",
     "changelog.d/README.md": "changelog.md",
+    "SECURITY.md": "security.md",
+    "CITATION.cff": "citation.txt",
     "LICENSE": "LICENSE.txt",
     "NOTICE": "NOTICE.txt",
     "src/allonym/kb/SOURCES.md": "sources.md",
