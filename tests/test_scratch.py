@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -47,9 +48,13 @@ def test_nothing_of_a_killed_run_stays_in_the_temporary_folder(tmp_path, monkeyp
     (tmp_path / "temporary" / "allonym-of-others").mkdir(mode=0o755)
     (tmp_path / "temporary" / "allonym-link").symlink_to(tmp_path)
     assert len(list((tmp_path / "temporary").iterdir())) == 3 + len(workers)
-    scratch._remove_abandoned_folders.cache_clear()
-    with open_scratch_folder(tmp_path / "temporary") as used:
+    for _ in range(100):  # workers notice the death of their parent a moment later, and keep the lock until then
         scratch._remove_abandoned_folders.cache_clear()
-        with open_scratch_folder(tmp_path / "temporary"):
-            assert used.exists()
+        with open_scratch_folder(tmp_path / "temporary") as used:
+            scratch._remove_abandoned_folders.cache_clear()
+            with open_scratch_folder(tmp_path / "temporary"):
+                assert used.exists()
+        if len(list((tmp_path / "temporary").iterdir())) == 2:
+            break
+        time.sleep(0.1)
     assert {p.name for p in (tmp_path / "temporary").iterdir()} == {"allonym-of-others", "allonym-link"}
