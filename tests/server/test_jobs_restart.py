@@ -280,7 +280,7 @@ def swap_that_is_done(jobs):
     folder = jobs.runner.get_job_folder(id)
     folder.made.mkdir(parents=True)
     number = {"value": 0.0, "low": 0.0, "high": 0.0}
-    names = ("changed", "share", "risk", "utility", "uniques", "cosine", "distance_per_chunk")
+    names = ("changed", "share", "risk", "remaining", "utility", "uniques", "cosine", "distance_per_chunk")
     release = dict.fromkeys(names, number) | {"id": 0, "categories": [], "swaps": 0, "moves": 0, "flags": []}
     shown = {"releases": [{**release, "on_frontier": True}], "population": 1.0, "populations": [1.0], "why": ""}
     State(folder.state).store_value(swapping.RELEASES, shown)
@@ -300,7 +300,7 @@ def test_who_waits_holds_no_thread(tmp_path, what):
         async def beside():
             current_default_thread_limiter().total_tokens = 1
             waiting = asyncio.create_task(getattr(made.jobs, what)(ANN, id, *more))
-            while not made.jobs.runner._wake.is_set():
+            while not made.jobs.runner._wake.is_set() and not waiting.done():
                 await asyncio.sleep(0.01)
             for _ in range(5):
                 assert await run_in_threadpool(made.jobs._queue.find_job, id) and not waiting.done()
