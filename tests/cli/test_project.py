@@ -171,7 +171,7 @@ def test_a_sample_is_drawn_marked_and_becomes_a_policy(run, tmp_path, untagged_f
     sample.write_text("".join(json.dumps({**row, "spans": [s]}) + "\n" for row, s in zip(rows, spans, strict=True)))
     summary = ("evaluate", "promise", "summary", str(sample), "--policy", str(untagged_file))
     result = run(*summary, "--limit", "0.5", "--save-policy", str(safe))
-    assert result.code == 0 and "With 8 of 9 documents reviewed: at most 50.0%" in result.out
+    assert result.code == 0 and "With 8 of 9 documents reviewed: at most 50%" in result.out
     assert run("detect", str(texts), "--policy", str(safe)).code == 0
     strict = run(*summary, "--limit", "0.001", "--save-policy", str(tmp_path / "no.toml"))
     assert strict.code == 2 and not (tmp_path / "no.toml").exists()
