@@ -7,7 +7,9 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import time
+from pathlib import Path
 
 import pytest
 
@@ -25,10 +27,24 @@ def double(context, item):
 if __name__ == "__main__":
     with open_scratch_folder() as folder:
         (folder / "file").write_text("x")
-        if sys.argv[1:]:
+        if "workers" in sys.argv:
             assert list(run_ordered(double, [1, 2], None, workers=2)) == [2, 4]
-        os.kill(os.getpid(), 9)
+        if "kill" in sys.argv:
+            os.kill(os.getpid(), 9)
 """
+
+
+@pytest.fixture
+def short_path():
+    """A folder whose path is short enough for sockets, as pytest's own may not be."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
+
+
+def _run_child(tmp_path, temporary, *arguments):
+    (tmp_path / "child.py").write_text(CHILD)
+    environment = {**os.environ, "TMPDIR": str(temporary), "PYTHONWARNINGS": "ignore"}
+    return subprocess.run([sys.executable, str(tmp_path / "child.py"), *arguments], env=environment, check=False)
 
 
 def test_a_folder_is_private_and_goes(tmp_path):
@@ -39,22 +55,28 @@ def test_a_folder_is_private_and_goes(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [(), pytest.param(("workers",), marks=pytest.mark.slow)])
-def test_nothing_of_a_killed_run_stays_in_the_temporary_folder(tmp_path, monkeypatch, workers):
-    (tmp_path / "child.py").write_text(CHILD)
-    (tmp_path / "temporary").mkdir()
-    environment = {**os.environ, "TMPDIR": str(tmp_path / "temporary"), "PYTHONWARNINGS": "ignore"}
-    child = subprocess.run([sys.executable, str(tmp_path / "child.py"), *workers], env=environment, check=False)
+def test_nothing_of_a_killed_run_stays_in_the_temporary_folder(tmp_path, short_path, workers):
+    child = _run_child(tmp_path, short_path, "kill", *workers)
     assert child.returncode == -signal.SIGKILL
-    (tmp_path / "temporary" / "allonym-of-others").mkdir(mode=0o755)
-    (tmp_path / "temporary" / "allonym-link").symlink_to(tmp_path)
-    assert len(list((tmp_path / "temporary").iterdir())) == 3 + len(workers)
+    (short_path / "allonym-of-others").mkdir(mode=0o755)
+    (short_path / "allonym-link").symlink_to(tmp_path)
+    assert len(list(short_path.iterdir())) == 3 + len(workers)
     for _ in range(100):  # workers notice the death of their parent a moment later, and keep the lock until then
         scratch._remove_abandoned_folders.cache_clear()
-        with open_scratch_folder(tmp_path / "temporary") as used:
+        with open_scratch_folder(short_path) as used:
             scratch._remove_abandoned_folders.cache_clear()
-            with open_scratch_folder(tmp_path / "temporary"):
+            with open_scratch_folder(short_path):
                 assert used.exists()
-        if len(list((tmp_path / "temporary").iterdir())) == 2:
+        if len(list(short_path.iterdir())) == 2:
             break
         time.sleep(0.1)
-    assert {p.name for p in (tmp_path / "temporary").iterdir()} == {"allonym-of-others", "allonym-link"}
+    assert {p.name for p in short_path.iterdir()} == {"allonym-of-others", "allonym-link"}
+
+
+@pytest.mark.slow
+def test_workers_start_where_the_temporary_folder_has_a_long_path(tmp_path):
+    temporary = tmp_path / ("long" * 25)
+    temporary.mkdir()
+    child = _run_child(tmp_path, temporary, "end", "workers")
+    assert child.returncode == 0
+    assert list(temporary.iterdir()) == []

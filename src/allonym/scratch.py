@@ -15,6 +15,8 @@ from pathlib import Path
 from allonym.partfile import NO_FOLLOW, lock_file
 
 _PREFIX = "allonym-"
+_SHORT_PARENTS = ("/tmp", "/var/tmp")
+_LONGEST_PARENT = 68  # bytes; with a scratch folder's name and a socket's it stays below the 104 of the systems
 
 
 @contextmanager
@@ -37,8 +39,13 @@ def open_scratch_folder(parent: str | Path | None = None) -> Iterator[Path]:
 
 @lru_cache(maxsize=1)
 def get_process_scratch_folder(process: int) -> Path:
-    """Return the scratch folder of this process, by its id; it is removed when the process ends."""
-    context = open_scratch_folder()
+    """Return the scratch folder of this process, by its id; it is removed when the process ends.
+
+    Its path is short enough for sockets, as long as the system has a folder with a short path.
+    """
+    parents = [tempfile.gettempdir(), *_SHORT_PARENTS]
+    parent = next((p for p in parents if len(p) <= _LONGEST_PARENT and os.access(p, os.W_OK)), None)
+    context = open_scratch_folder(parent)
     folder = context.__enter__()
     atexit.register(context.__exit__, None, None, None)
     return folder
