@@ -80,6 +80,15 @@ def test_report_counts_and_holds_no_text(run, tmp_path, policy):
     assert report.exit_code == 1
 
 
+def test_the_report_names_model_and_processor_of_a_tagger_whatever_else_is_loaded(tmp_path, policy):
+    import onnxruntime  # noqa: F401
+
+    (tmp_path / "a.txt").write_text("a@example.com")
+    rules = anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy)
+    tagged = anonymize_path(tmp_path / "a.txt", tmp_path / "c.txt", "default")
+    assert tagged.versions.keys() - rules.versions.keys() == {"english model", "processor"}
+
+
 def test_plans_belong_to_the_documents(run, tmp_path):
     from allonym.plan import Plan, apply
 

@@ -170,7 +170,7 @@ def export_path(
         manifest = Manifest(
             shape=shape.name,
             policy=_describe_policy(job, anonymised),
-            versions=list_package_versions(),
+            versions=list_package_versions(policy),
             split={
                 "shares": list(split.shares),
                 "seed": split.seed,

@@ -471,7 +471,7 @@ class Run:
         """Return the report; its digest is that of the output, for a folder over the files' paths and digests."""
         return RunReport(
             settings={"policy": self.job.policy.name, "fingerprint": self.job.policy.fingerprint(), **settings},
-            versions=list_package_versions(),
+            versions=list_package_versions(self.job.policy),
             files=len(self.digests),
             refused=tuple(self.refused),
             digest=combine_output_digests(self.digests, self.is_folder),

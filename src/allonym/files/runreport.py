@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import sys
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
@@ -14,9 +13,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from allonym.detection import TAGGER
 from allonym.detection.languages import describe_unread
 from allonym.labels import UNREAD_TEXT
 from allonym.plan import ReaderScore
+from allonym.policy import Policy
 from allonym.serial import Serialisable
 from allonym.text.controls import escape_controls
 
@@ -162,8 +163,11 @@ def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
-def list_package_versions() -> dict[str, str]:
-    """Return the versions of allonym, Python, the packages, the model and the processor that decide on findings."""
+def list_package_versions(policy: Policy) -> dict[str, str]:
+    """Return the versions of allonym, Python and the packages that decide on findings.
+
+    Where a detector of the policy is a tagger, the model and the processor are named, too.
+    """
     from allonym import __version__
 
     out = {"allonym": __version__, "python": platform.python_version()}
@@ -172,7 +176,7 @@ def list_package_versions() -> dict[str, str]:
             out[name] = version(name)
         except PackageNotFoundError:
             continue
-    if "onnxruntime" in sys.modules:  # a network has run
+    if TAGGER in policy.detectors:
         out |= {"english model": _digest_english_model(), "processor": describe_processor()}
     return out
 
