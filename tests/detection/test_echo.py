@@ -67,12 +67,20 @@ def test_longer_names_are_not_cut():
         ("Cllr Bea Stott spoke. BS to write.", ["Cllr Bea Stott"], ["BS"]),
         ("Paul Reed spoke. PR is costly. Seconded PR.", ["Paul Reed"], ["PR"]),
         ("Dagny spoke. DS to call.", ["Dagny"], []),
+        ("Paul Reed (PR) spoke. PR left for the PR Group.", ["Paul Reed", "PR Group"], ["PR", "PR"]),
         ("Pat O'Rourke spoke. PO'R and AO'B agreed.", ["Pat O'Rourke"], ["PO'R"]),
     ],
 )
 def test_initials_of_people_who_are_named(text, names, expected):
     spans = [Span(text.index(n), text.index(n) + len(n), "PERSON", 0.9, "t") for n in names]
     assert [text[s.start : s.end] for s in find_initials(text, spans, TAXONOMY)] == expected
+
+
+def test_initials_behind_a_name_are_the_person_whatever_a_tagger_took_them_for():
+    text = "Present: Bee Tranter (BT), Colin Mears (CM), line manager.\nBT asked about BT Group shares. CM agreed."
+    out = allonym.anonymize(text, "default").text
+    assert out.count("[PERSON_1]") == out.count("[PERSON_2]") == 3
+    assert "BT" not in out and "CM" not in out
 
 
 def test_a_capital_within_a_sentence_makes_a_name():

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.detection.speakers import build_detector
+from allonym.detection.speakers import build_detector, locate_speaker_name
 from allonym.document import Document
 from allonym.policy import Policy
 
@@ -24,6 +24,22 @@ def test_table_1_of_p2() -> None:
     document = Document.conversation("", [("Pam", "This is Pam calling from Dunder Mifflin,\nmay I speak to Jim?")])
     assert names(document) == ["Pam", "Pam", "Jim"]
     assert {s.label for s in DETECT(document)} == {"PERSON"}
+
+
+@check_each_row(
+    "label, name",
+    [
+        ("Agent (Priyanka)", "Priyanka"),
+        ("Interviewer - Marta Lis", "Marta Lis"),
+        ("Agent [Jo]", "Jo"),
+        ("Customer (on hold)", None),
+        ("Agent (Team Leader)", None),
+        ("Priyanka (Agent)", "Priyanka"),
+    ],
+)
+def test_a_name_may_follow_a_role(label, name) -> None:
+    place = locate_speaker_name(label)
+    assert (place and label[slice(*place)]) == name
 
 
 @check_each_row(

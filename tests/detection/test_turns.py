@@ -16,6 +16,10 @@ from allonym.document import Document
         ("Billing address: x\nShipping address: y\n", []),
         ("Ann: Hello.", []),
         ("One line.\nAnother: line.\nA third.\nAnn: said so.\nNo.", []),
+        ("[10:02:11] Ann Lee: Hello.\n[10:02:40] Bob: Hi.", ["Ann Lee", "Bob"]),
+        ("12/03/2024, 18:02 - Ann: Hello.\n12/03/2024, 18:05 - Bob: Hi.", ["Ann", "Bob"]),
+        ("9.15 am Ann: Hello.\n9.16 am Bob: Hi.", ["Ann", "Bob"]),
+        ("[10:02:11] WARNING: disk full\n[10:02:12] Scheduler: job queued", []),
         ("at 10:30 and\n11:45 we met", []),
     ],
 )

@@ -169,6 +169,8 @@ def test_given_names_of_a_list_are_two_people():
         ("Siobhan from HR rang", ("HR", "ORGANIZATION", 0.9), False),
         ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
+        ("Love, Jo\n\nP.S. Her number is new", ("Her", "PERSON", 0.7), False),
+        ("Marta\nPartner, Orchard Legal LLP", ("Partner", "ORGANIZATION", 0.87), False),
     ],
 )
 def test_what_identifies_nobody_is_no_finding(text, mark, is_kept):

@@ -28,6 +28,7 @@ from allonym.text.names import TITLES as NAME_TITLES
 from allonym.text.words import find_words
 
 REPEAT_SCORE = ECHO_SCORE = 0.6
+EXPLAINED_SCORE = 1.0  # of initials that stand behind their name in brackets
 _REPEATED_SCORE = 0.6  # that a finding of the tagger needs to be followed
 _ECHOED_SCORE = 0.7  # that a person needs to be followed
 _NAME_SHARE = 0.5  # of a word's mentions that must be names
@@ -45,6 +46,7 @@ _NAMES_TOO = read_word_list("given_names_too")
 _CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
 _INITIALS = re.compile(r"\b(?:[A-Z]O['’][A-Z]|[A-Z]{2,3})\b")
+_APOSTROPHES = re.compile("['’]")
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
@@ -122,9 +124,11 @@ def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) 
 def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find the initials of people who are named in full, as in minutes: "DS to get a quote" beside Dagny Solheim.
 
-    Initials that are a known abbreviation too ("PR") count after a word of minutes only, such as "seconded".
+    Initials that are a known abbreviation too ("PR") count after a word of minutes only, such as "seconded". Initials
+    in brackets behind the name are that person's wherever they stand, whatever a tagger took them for.
     """
     people: dict[str, set[str]] = {}
+    explained: set[str] = set()
     for span in spans:
         if span.score >= _ECHOED_SCORE and taxonomy.within(span.label, "PERSON"):
             words = [word for word in find_words(text[span.start : span.end]) if word[0].isupper()]
@@ -133,15 +137,22 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
                 letters = "".join(word[0] for word in words)
                 for initials in {letters, letters[0] + letters[-1]}:
                     people.setdefault(initials, set()).add(" ".join(words).casefold())
+                    if text.startswith((f" ({initials})", f" [{initials}]"), span.end):
+                        explained.add(initials)
     if not people:
         return []
-    reach = Reach((s.start, s.end) for s in spans)
+    mentions = [mention for mention in _INITIALS.finditer(text) if _APOSTROPHES.sub("", mention[0]) in people]
+    alone = {mention.span() for mention in mentions if mention[0] in explained}
+    reach = Reach((s.start, s.end) for s in spans if (s.start, s.end) not in alone)
     return [
-        Span(*mention.span(), "PERSON", ECHO_SCORE, "echo:initials")
-        for mention in _INITIALS.finditer(text)
-        if mention[0].replace("'", "").replace("’", "") in people
-        and not reach.touches(*mention.span())
-        and (mention[0] not in _ACRONYMS or _MINUTED.search(text, max(0, mention.start() - 20), mention.start()))
+        Span(*mention.span(), "PERSON", EXPLAINED_SCORE if mention[0] in explained else ECHO_SCORE, "echo:initials")
+        for mention in mentions
+        if not reach.touches(*mention.span())
+        and (
+            mention[0] in explained
+            or mention[0] not in _ACRONYMS
+            or _MINUTED.search(text, max(0, mention.start() - 20), mention.start())
+        )
     ]
 
 

@@ -22,6 +22,7 @@ from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths, is_typical_name
 from allonym.detection.mentions import (
     ECHO_SCORE,
+    EXPLAINED_SCORE,
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
@@ -213,6 +214,8 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         findings += find_name_repetitions(text, replaced, policy.taxonomy)
         if KEPT not in document.roles:  # capitals in tables are no evidence
             more = find_initials(text, findings, policy.taxonomy)
+            explained = {(span.start, span.end) for span in more if span.score == EXPLAINED_SCORE}
+            findings = [span for span in findings if (span.start, span.end) not in explained]
             if is_written_with_care(text, [turn.start for turn in document.turns]):
                 more += find_capitalised_names(text, [*findings, *more])
             findings += _drop_technical_noise(text, more, policy)

@@ -26,7 +26,7 @@ from allonym.detection.lexicon import (
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detection.turns import FAMILY_NAMES, select_headings
-from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.detection.words import is_calling, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
 from allonym.text.words import LETTERS
@@ -36,6 +36,7 @@ _STOP = read_word_list("no_names")
 _FIELDS = read_word_list("form_fields") - FAMILY_NAMES
 _PLAIN = read_ordinary_words() | read_word_list("unit_words") | _FIELDS | _ROLES
 """What names nobody where a label or a greeting has no other words: "Deposit:", "Dear Housing Association"."""
+_NO_NAMES = _PLAIN | read_dictionary() | read_word_list("function_words")
 _NUMBERS = frozenset(("number", "no", "nr", "ref", "reference", "code", "id", "date"))
 """What no name ends with: "NI number"."""
 _RANKS = frozenset("PC WPC DC DS DI DCI PCSO Sgt Insp".split())
@@ -187,11 +188,20 @@ _CUT = re.compile(r"[(\[|/]|\s-+\s|:(?=\s*$)")
 
 
 def locate_speaker_name(label: str) -> Interval | None:
-    """The interval of the name in a speaker label; None where the label is only a role."""
+    """The interval of the name in a speaker label, which may follow a role: "Agent (Priya)"; None for a role alone."""
     cut = _CUT.search(label)
     end = len(label[: cut.start()].rstrip()) if cut else 0
+    name = _locate_name(label, end)
+    if name is None and cut and end:
+        rest = label[cut.end() :].rstrip(" )]")
+        if not all(word in _NO_NAMES or is_calling(word) for word in rest.lower().split()):  # "Customer (on hold)"
+            name = _locate_name(label, cut.end() + len(rest), cut.end())
+    return name
+
+
+def _locate_name(label: str, end: int, start: int = 0) -> Interval | None:
     end = end or len(label)
-    words = list(re.finditer(r"[^\s_,.#:*]+", label[:end]))
+    words = list(re.compile(r"[^\s_,.#:*]+").finditer(label, start, end))
     plain = [_is_role(m[0]) or m[0].lower() in _FIELDS for m in words]
     if (
         not words

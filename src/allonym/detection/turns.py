@@ -13,7 +13,10 @@ from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Document, Interval, Turn
 
 _LABEL = r"([^\W\d_][\w .'’()-]{0,39}?)[ \t]*:(?=[ \t]|$)"
-_SPEAKER = re.compile(rf"^[ \t]*{_LABEL}", re.MULTILINE)
+_CLOCK = r"\d{1,2}[:.]\d\d(?:[:.]\d\d)?(?: ?[AaPp]\.?[Mm]\.?)?"
+_STAMP = rf"(?:\[?(?:\d{{1,4}}[./-]\d{{1,2}}[./-]\d{{1,4}},? )?{_CLOCK}(?:\]:?| -)?[ \t]+)?"
+"""The time before a speaker, as chats have it: ``[10:02:11]``, ``12/03/2024, 10:02 -``."""
+_SPEAKER = re.compile(rf"^[ \t]*{_STAMP}{_LABEL}", re.MULTILINE)
 _FIELD = re.compile(rf"(?:^[ \t]*|(?<=[ \t]{{3}})|(?<=\t)|(?<=\| )){_LABEL}", re.MULTILINE)
 """A label at the start of a line, or of a cell within it."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -21,6 +24,7 @@ _LINE = re.compile(r"^.*\S.*$", re.MULTILINE)
 _FIELDS = read_word_list("form_fields")
 _ROLES = read_word_list("roles")
 _FUNCTION = read_word_list("function_words")
+_LOG_LEVELS = frozenset("debug info notice warn warning error critical fatal trace".split())
 FAMILY_NAMES = frozenset("day key place price street".split())
 """Names of fields that are family names as well."""
 MIN_TURNS = 2
@@ -40,6 +44,8 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     if len(marks) < MIN_TURNS or len(marks) < MIN_SHARE * sum(1 for _ in _LINE.finditer(text)):
         return ()
     names = {mark[1].lower() for mark in marks}
+    if not _LOG_LEVELS.isdisjoint(names):
+        return ()
     if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
         return ()
     turns = []

@@ -103,6 +103,7 @@ _ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
+_FUNCTION = read_word_list("function_words") - read_word_list("given_names_too")
 _KIN = frozenset(
     "father mother parent parents sister brother son daughter husband wife faither mither brither bairn wean".split()
 )
@@ -110,6 +111,10 @@ _COMMON = read_word_list("callings") | read_word_list("roles")
 _CHAT = read_word_list("chat_words")
 _EVERYDAY = read_word_list("everyday_words")
 _ACRONYMS = read_word_list("acronyms")
+_SIGNED_ROLE = re.compile(
+    r"(?m)^(?:Associate|Chair|Clerk|Consultant|Director|Founder|Head|Manager|Owner|Partner|President|Principal"
+    r"|Registrar|Secretary|Solicitor|Treasurer|Trustee), (?=[A-Z])"
+)
 _SUBJECTS = re.compile(
     r"(?im)^[ \t*•-]*(?:GCSEs?|A[ -]?levels?|O[ -]?levels?|Highers|Leaving Cert\w*|subjects|grades)\b[^\n]*\Z"
 )
@@ -291,7 +296,11 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True
-    if span.label == "ORGANIZATION" and len(words) == 1 and words[0] in _DEPARTMENTS:
+    if (
+        span.label == "ORGANIZATION"
+        and len(words) == 1
+        and (words[0] in _DEPARTMENTS or _SIGNED_ROLE.match(text, start))
+    ):
         return True
     if span.label in (*SOFT, "PERSON", "LOCATION", "CITY"):
         is_unit = words != [] and all(word in _UNITS or word in SMALL or word in _SPECIALITIES for word in words)
@@ -379,7 +388,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
         is_opening_word = len(words) == 1 and words[0].isalpha() and opens and not is_shouted
-        is_opening = is_opening_word and words[0] in read_ordinary_words()
+        is_opening = is_opening_word and (words[0] in read_ordinary_words() or words[0] in _FUNCTION)
         is_ordinary = is_opening or (words and all(word in small or word in SMALL for word in words))
         chance = max(span.score for span in spans)
         is_small = all(text[s.start : s.end].islower() for s in spans)
