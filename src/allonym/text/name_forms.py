@@ -87,13 +87,23 @@ class NameForms:
         in_addresses = self._find_addresses(text)
         if not self.occur_in_plain(fold(text)) and not self.occur_in_plain(" ".join(fold_spellings(text))):
             return in_addresses
-        words = [(match, spelling) for match in WORD.finditer(text) for spelling in fold_spellings(match[0])[:1]]
+        matches = list(WORD.finditer(text))
+        folded = {surface: fold(surface) for surface in {match[0] for match in matches}}
+        distinct = set(folded.values())
+        joined = {word for word in distinct if self._is_joined(word)}
+        alone = {word for word in distinct if self._has_part(word, self.parts | self.shared)}
+        families = self._families
+        if not joined and not alone and not any(self._has_part(word, families) for word in distinct):
+            return in_addresses
+        words = [(match, folded[match[0]]) for match in matches]
         has_capitals = text != text.lower()
-        places = [match.span() for match, word in words if self._is_joined(word)]
+        places = [match.span() for match, word in words if word in joined]
         places += in_addresses
         places += self._find_full_names(text, words)
         is_named = is_named or bool(places)
         for i, (match, word) in enumerate(words):
+            if word not in alone:
+                continue
             counts = self._has_part(word, self.parts) or (is_named and self._is_named_by(words, i))
             if counts and len(word) >= least:
                 around = text[match.start() - 1 : match.start()] + text[match.end() : match.end() + 1]
@@ -101,9 +111,13 @@ class NameForms:
                     places.append(match.span())
         return _drop_overlaps(places)
 
+    @property
+    def _families(self) -> frozenset[str]:
+        return frozenset(family for _, family in self.pairs)
+
     def occur_in_plain(self, plain: str) -> bool:
         """Tell whether a folded text may name the person; a quick test."""
-        return any(word in plain for word in chain(self.parts, self.shared, (family for _, family in self.pairs)))
+        return any(word in plain for word in chain(self.parts, self.shared, self._families))
 
     def _find_addresses(self, text: str) -> list[tuple[int, int]]:
         patterns = (rf"(?<![\w.+-]){re.escape(address)}(?![\w-]|\.\w)" for address in sorted(self.addresses))
@@ -131,7 +145,7 @@ class NameForms:
     def _find_full_names(self, text: str, words: list[tuple[re.Match[str], str]]) -> Iterator[tuple[int, int]]:
         firsts = {name for name, _ in self.pairs}
         initials = {name[:1] for name in firsts}
-        families = {family for _, family in self.pairs}
+        families = self._families
         pairs = set(self.pairs)
         initialled = {(name[:1], family) for name, family in pairs}
         for i, (first, word) in enumerate(words):
