@@ -175,7 +175,7 @@ def test_a_folder_comes_back_with_its_names(run, study, tmp_path):
     assert again.code == 2 and "exists" in again.err
     (safe / "a.txt").write_text("[PERSON_2]")
     more = run(*args, "--overwrite")
-    assert more.code == 1 and more.err.splitlines()[-1] == "error: 2 files, 1 replacements restored, 1 not"
+    assert more.code == 1 and more.err.splitlines()[-1] == "error: 2 files, 1 replacement restored, 1 not"
     assert (back / "a.txt").read_text() == "[PERSON_2]"
 
 

@@ -18,6 +18,7 @@ from allonym.cli.terminal import format_json_line, print_note, print_table, repo
 from allonym.errors import EndpointError, UsageError
 from allonym.partfile import open_part_file
 from allonym.settings import REQUIRED, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.llm import Client
@@ -202,9 +203,8 @@ def write(
     with open_part_file(out) as part:
         for line in format_batch_lines(requests):
             part.write(line.encode("utf-8"))
-    print_note(
-        f"{len(requests)} requests for {waiting} of {count} documents; the others need no answer", label="written:"
-    )
+    asked = f"{count_nouns(len(requests), 'request')} for {waiting} of {count_nouns(count, 'document')}"
+    print_note(f"{asked}; the others need no answer", label="written:")
 
 
 @batch.command(short_help="Read the results of a batch into the cache.")

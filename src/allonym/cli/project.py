@@ -28,6 +28,7 @@ from allonym.cli.vault import ACTOR, NEW_SECRET_FILE, open_secret_of_new_vault
 from allonym.errors import UsageError
 from allonym.serial import to_plain
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.project import Project
@@ -510,7 +511,7 @@ def verify(
     reviewed = verified.manifest["reviewed"]
     whose = "by the key that was named" if verified.is_known_key else f"by the key that it names, {verified.public_key}"
     terminal.print_note(
-        f"{file} holds the {verified.files} files of its manifest, signed {whose}; "
+        f"{file} holds {count_nouns(verified.files, 'file')} of its manifest, signed {whose}; "
         f"{reviewed['settled']:,} of {reviewed['documents']:,} documents were settled by two reviewers",
         label="verified:",
     )

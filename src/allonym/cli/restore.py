@@ -27,6 +27,7 @@ from allonym.cli.terminal import print_note, print_stdin_note, read_stdin, show_
 from allonym.errors import DataError, UsageError
 from allonym.partfile import open_part_file, write_file
 from allonym.settings import REQUIRED, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.restoration import Restored
@@ -106,10 +107,11 @@ def restore(
             summary = restore_files(files, vault=keeper, advance=advance, **keys)
         if vault.where is not None and not summary.restored:
             print_note(_NOTHING_KNOWN)
-        message = f"{summary.files} files, {summary.restored} replacements restored, {summary.unknown} not"
+        message = f"{count_nouns(summary.files, 'file')}, {count_nouns(summary.restored, 'replacement')} restored"
+        message += f", {summary.unknown} not"
         if skipped:
             print_note(f"{', '.join(skipped)}: no text can be put back into a file of this format", label="skipped:")
-            message += f", {len(skipped)} files skipped"
+            message += f", {count_nouns(len(skipped), 'file')} skipped"
         _report_unrestored(summary.notes, summary.unknown + len(skipped), message)
         print_note(message, label="restored:")
         return

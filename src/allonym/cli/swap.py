@@ -32,6 +32,7 @@ from allonym.errors import UsageError
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
 from allonym.swap.frontier import Rule
 from allonym.swap.settings import Settings
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.swap import Release, Releases, Run
@@ -279,8 +280,9 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
 def _describe_form(result: Result) -> str:
     pieces, documents = result.made.pieces, len(result.releases.corpus.documents)
     if pieces is None:
-        return f"{documents:,} whole documents"
-    return f"{len(pieces):,} pieces of {documents:,} documents ({result.releases.settings.release.form}), apart"
+        return count_nouns(documents, "whole document")
+    counts = f"{count_nouns(len(pieces), 'piece')} of {count_nouns(documents, 'document')}"
+    return f"{counts} ({result.releases.settings.release.form}), apart"
 
 
 def _print_result(result: Result, paths: Sequence[Path]) -> None:

@@ -20,6 +20,7 @@ from allonym.plan import ReaderScore
 from allonym.policy import Policy
 from allonym.serial import Serialisable
 from allonym.text.controls import escape_controls
+from allonym.text.words import count_nouns
 
 SCHEMA = 1
 _DEPENDENCIES = (
@@ -100,8 +101,8 @@ class RunReport(Serialisable):
         speed = self.characters / self.seconds / 1e6 if self.seconds > 0.05 else 0.0
         rate = f", {speed:.2f} M characters/s" if speed >= 0.005 else ""
         lines = [
-            f"{_format_count(self.documents, 'document')}, {_format_count(self.characters, 'character')}, "
-            f"{_format_count(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
+            f"{count_nouns(self.documents, 'document')}, {count_nouns(self.characters, 'character')}, "
+            f"{count_nouns(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
             f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
             f"allonym {self.versions.get('allonym')}",
         ]
@@ -124,17 +125,15 @@ class RunReport(Serialisable):
         if fields and not self.settings.get("fields"):
             lines.append("--field NAME treats the named fields alone; --dry-run tells why each is treated")
         if self.encodings:
-            listed = ", ".join(f"{name} ({_format_count(n, 'file')})" for name, n in self.encodings.items())
+            listed = ", ".join(f"{name} ({count_nouns(n, 'file')})" for name, n in self.encodings.items())
             lines.append(f"encodings kept: {listed}; letters that they lack are written as the nearest ones")
         if self.exceptions:
-            lines.append(
-                f"columns left unchanged: {_format_count(self.exceptions, 'cell')} covered, with an identifier"
-            )
+            lines.append(f"columns left unchanged: {count_nouns(self.exceptions, 'cell')} covered, with an identifier")
         if self.identifying_names:
-            what = _format_count(self.identifying_names, "name")
+            what = count_nouns(self.identifying_names, "name")
             lines.append(f"warning: {what} of files or folders may identify somebody; --safe-names gives others")
         if self.identifying_ids:
-            what = _format_count(self.identifying_ids, "record")
+            what = count_nouns(self.identifying_ids, "record")
             lines.append(f"warning: the ids of {what} hold a name; treat their column too, such as by --columns")
         if self.identifying_headers:
             listed = ", ".join(self.identifying_headers)
@@ -152,15 +151,11 @@ class RunReport(Serialisable):
             covered = UNREAD_TEXT in self.labels
             lines.append("warning: " + describe_unread(self.unread, self.characters, is_covered=covered))
         if self.quarantined:
-            lines.append(f"{_format_count(self.quarantined, 'record')} in quarantine, not in the output")
+            lines.append(f"{count_nouns(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:
             lines.append(escape_controls(f"not written: {name}: {why}"))
         lines.append(f"digest {self.digest}")
         return "\n".join(lines) + "\n"
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
 
 
 def list_package_versions(policy: Policy) -> dict[str, str]:

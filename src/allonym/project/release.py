@@ -23,6 +23,7 @@ from allonym.files.run import anonymize_path
 from allonym.files.runreport import RunReport
 from allonym.partfile import PartFile
 from allonym.project.project import Project
+from allonym.text.words import count_nouns
 
 SCHEMA = 1
 MANIFEST, SIGNATURE, REPORT, DOCUMENTS = "manifest.json", "manifest.sig", "report.json", "documents"
@@ -124,7 +125,8 @@ def write_release(
             numbers = sorted({Path(name).stem for name, _ in report.refused})
             reasons = "; ".join(sorted({reason for _, reason in report.refused}))
             raise DataError(
-                f"{report.quarantined} records and {len(report.refused)} files cannot be written"
+                f"{count_nouns(report.quarantined, 'record')} and {count_nouns(len(report.refused), 'file')} "
+                "cannot be written"
                 + (f" ({', '.join(numbers)}: {reasons})" if numbers else "")
                 + "; --incomplete (incomplete=True) leaves them out"
             )
@@ -214,7 +216,7 @@ def _check_and_count_reviewed(project: Project, unreviewed: bool) -> tuple[int, 
     reviewed = sum(file.states.get("done", 0) for file in project.files)
     if reviewed < documents and not unreviewed:
         raise UsageError(
-            f"{documents - reviewed} of {documents} documents are not settled by two reviewers; "
+            f"{documents - reviewed} of {count_nouns(documents, 'document')} not settled by two reviewers; "
             "--unreviewed (unreviewed=True) releases them all the same, and the manifest says so"
         )
     return reviewed, documents

@@ -28,6 +28,7 @@ from allonym.policy import Policy
 from allonym.report.html_page import read_resource, write_content_security_policy
 from allonym.resolve import resolve
 from allonym.restoration.edits import ARTICLE, adapts_surroundings
+from allonym.text.words import count_nouns
 
 _STYLE = "templates/display.css"
 SENSITIVE = "This page holds the original text. Keep it as safe as the text itself."
@@ -104,7 +105,7 @@ class Display:
                 for cell in _draw_marked_rows(text, rows, marks, speakers)
             ]
             labels, choice = [s.label for s in self.spans], ""
-            summary = _count_noun(len(self.spans), "finding")
+            summary = count_nouns(len(self.spans), "finding")
             cells = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
             table = _draw_table("All findings", ("Where", "Label", "Score", "Found by"), cells)
         else:
@@ -119,7 +120,7 @@ class Display:
             real = [edit for edit in plan.edits if not adapts_surroundings(edit)]
             labels, choice, kind = [edit.label for edit in real], _CHOICE, " pair" + kind
             named = len({edit.entity for edit in real if edit.entity})
-            summary = f"{_count_noun(len(real), 'replacement')} for {_count_noun(named, 'entity', 'entities')}"
+            summary = f"{count_nouns(len(real), 'replacement')} for {count_nouns(named, 'entity', 'entities')}"
             cells = [(f"{e.start}–{e.end}", e.label, str(e.entity or ""), e.operator) for e in plan.edits]
             table = _draw_table("All edits", ("Where", "Label", "Entity", "Operator"), cells)
         summary += f" in {len(text):,} characters"
@@ -341,10 +342,6 @@ def _draw_table(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 def _escape_text(text: str) -> str:
     return escape(text.translate(_SEEN))
-
-
-def _count_noun(number: int, singular: str, plural: str = "") -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 def _write_footer() -> str:

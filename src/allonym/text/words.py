@@ -9,6 +9,15 @@ import re
 from functools import lru_cache
 
 
+def count_nouns(number: int, singular: str, plural: str = "") -> str:
+    """Write a number and its noun; the plural has an s where it is not given.
+
+    >>> count_nouns(1, "file"), count_nouns(1200, "entity", "entities")
+    ('1 file', '1,200 entities')
+    """
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
+
+
 @lru_cache(maxsize=64)
 def compile_word_pattern(joints: str = "", *, digits: bool = True, least: int = 1) -> re.Pattern[str]:
     """Compile the pattern of a word: a run of letters and digits of any script.

@@ -16,6 +16,7 @@ from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_note
 from allonym.errors import UsageError, check_names
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.evaluate.pairs import Pairs
@@ -241,7 +242,7 @@ def _write_pages(
         items = [{n: getattr(e, n) for n in ("token", "text", "subject", "group", "link", "facts")} for e in entries]
         write_files({path: study_page(sheets.task, sheets.study, i, items, **more)}, private=True)
     write_files({folder / _KEY: sheets.to_key_json()}, private=True)
-    print_note(f"{len(names)} pages in {folder / _PAGES}", label="written:")
+    print_note(f"{count_nouns(len(names), 'page')} in {folder / _PAGES}", label="written:")
     print_note(f"{folder / _KEY} lists whom each text is about: do not share it with the pages")
 
 
