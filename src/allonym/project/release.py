@@ -216,7 +216,7 @@ def _check_and_count_reviewed(project: Project, unreviewed: bool) -> tuple[int, 
     reviewed = sum(file.states.get("done", 0) for file in project.files)
     if reviewed < documents and not unreviewed:
         raise UsageError(
-            f"{documents - reviewed} of {count_nouns(documents, 'document')} {'is' if documents == 1 else 'are'} not settled by two reviewers; "
+            f"{documents - reviewed} of {documents} documents are not settled by two reviewers; "
             "--unreviewed (unreviewed=True) releases them all the same, and the manifest says so"
         )
     return reviewed, documents
