@@ -1,7 +1,7 @@
 """How the cost of a character grows with the length of a text, for 22 kinds of dense text, from 20 kB to 10 MB.
 
     python benchmarks/growth.py [--sizes 20000 1000000 10000000] [--kinds names html] [--rounds 1] [--policy default]
-        [--tagger] [--seed 7] [--limit 1.2]
+        [--tagger] [--calls] [--seed 7] [--limit 1.2]
 
 The texts are made up; "sentences" holds account and card numbers, months that are given names as well ("April Stone",
 "on 3 May"), and many people, so that nearly every line holds several findings that overlap. Seconds are those of the
@@ -10,7 +10,8 @@ made and applied, how the replacements are restored; their total; and how a plan
 up to ``--pseudonyms-to`` characters, since that takes about a millisecond for each person. The tagger reads windows of
 one length and so takes the same time for each character; it runs only with ``--tagger``. Growth is the cost of a
 character in the longest text divided by that in the shortest; a linear pipeline has 1. Short texts are repeated until
-they take ``--least`` seconds. Prints a table and, last, one line of JSON; the exit code is 1 where a growth is over
+they take ``--least`` seconds. Python's collector runs as rarely as in our commands. ``--calls`` counts calls of
+functions in place of microseconds: the same in each run, but blind to loops inside of a function. Prints a table and, last, one line of JSON; the exit code is 1 where a growth is over
 ``--limit``.
 """
 
@@ -27,8 +28,10 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
+from types import FrameType
 from typing import Any
 
+from allonym.collector import slow_down_collector
 from allonym.detection.selection import find_candidates
 from allonym.detection.turns import add_turns
 from allonym.document import Document
@@ -200,6 +203,26 @@ def measure_stages(text: str, policy: Policy, pseudonyms: Policy | None = None) 
     return dict(zip(STAGES, (*common, sum(common), *last), strict=False))
 
 
+def count_calls(text: str, policy: Policy, pseudonyms: Policy | None = None) -> dict[str, float]:
+    """Calls of functions, those written in C included, for each stage of one text."""
+    counts = []
+    for step in list_steps(text, policy, pseudonyms):
+        count = 0
+
+        def count_event(frame: FrameType, event: str, argument: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        former = sys.getprofile()
+        sys.setprofile(count_event)
+        try:
+            step()
+        finally:
+            sys.setprofile(former)
+        counts.append(float(count))
+    return dict(zip(STAGES, (*counts[:6], sum(counts[:6]), *counts[6:]), strict=False))
+
+
 def measure_costs(
     kind: str, size: int, seed: int, policies: tuple[Policy, Policy | None], rounds: int, least: float
 ) -> dict[str, float]:
@@ -243,9 +266,11 @@ def main() -> int:
     options.add_argument("--policy", default="default")
     options.add_argument("--pseudonyms-to", type=int, default=200_000)
     options.add_argument("--tagger", action="store_true")
+    options.add_argument("--calls", action="store_true")
     options.add_argument("--seed", type=int, default=7)
     options.add_argument("--limit", type=float, default=1.2)
     arguments = options.parse_args()
+    slow_down_collector()
     policy = Policy.load(arguments.policy)
     if not arguments.tagger:
         policy = policy.with_(detectors=tuple(name for name in policy.detectors if name != "tagger"))
@@ -253,7 +278,7 @@ def main() -> int:
     # A new process builds automata over its first megabytes. That is paid once, so it is no part of the growth.
     for kind in ("sentences", "html", "logs"):
         measure_stages(make_text(kind, 200_000, arguments.seed + 1), policy)
-    print(f"policy {policy.name} ({', '.join(policy.detectors)}), microseconds for each character")
+    print(f"policy {policy.name} ({', '.join(policy.detectors)}), {'calls' if arguments.calls else 'microseconds'} for each character")
     print(f"{'kind':14}{'characters':>11}" + "".join(f"{stage:>11}" for stage in STAGES))
     rows: dict[str, dict[str, float]] = {}
     for kind in arguments.kinds:
@@ -261,7 +286,11 @@ def main() -> int:
         costs: dict[int, dict[str, float]] = {}
         for size in arguments.sizes:
             policies = policy, pseudonyms if size <= arguments.pseudonyms_to else None
-            costs[size] = measure_costs(kind, size, arguments.seed + 2, policies, arguments.rounds, arguments.least)
+            if arguments.calls:
+                calls = count_calls(make_text(kind, size, arguments.seed + 2), *policies)
+                costs[size] = {stage: count / size for stage, count in calls.items()}
+            else:
+                costs[size] = measure_costs(kind, size, arguments.seed + 2, policies, arguments.rounds, arguments.least)
             print(f"{kind:14}{size:>11,}" + write_cells(costs[size]), flush=True)
         rows[kind] = compute_growth(costs)
         print(f"{kind:14}{'growth':>11}" + write_cells(rows[kind]), flush=True)

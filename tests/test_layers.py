@@ -14,7 +14,7 @@ SRC = ROOT / "src" / "allonym"
 FILES = sorted(SRC.rglob("*.py"))
 
 LAYERS = [
-    "text document labels errors partfile scratch lazy keys serial settings checksums stats pattern",
+    "text document labels errors collector partfile scratch lazy keys serial settings checksums stats pattern",
     "registry protocol policy plan models vault llm schema kb",
     "detection resolve link replace restoration",
     "pipeline",

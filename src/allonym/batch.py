@@ -24,6 +24,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from allonym.collector import slow_down_collector
 from allonym.document import DATES_OF, Document, Span
 from allonym.errors import (
     AllonymError,
@@ -405,6 +406,7 @@ def retry_out_of_memory(function: Callable[[], T]) -> T:
 def _start_worker(task: Callable[[Any, Any], Any], context: Any, turn: AbstractContextManager[Any]) -> None:
     global _task, _turn
     _task, _turn = (task, context), turn
+    slow_down_collector()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
     warnings.simplefilter("ignore")  # they may quote what a package was given
     threading.Thread(target=_exit_with_parent, daemon=True).start()

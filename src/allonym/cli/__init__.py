@@ -17,6 +17,7 @@ import click
 
 from allonym import __version__
 from allonym.cli.terminal import print_note
+from allonym.collector import slow_down_collector
 from allonym.errors import AllonymError, MissingExtra, UnknownNameError
 
 COMMANDS: Mapping[str, str] = {
@@ -115,6 +116,7 @@ def main(args: list[str] | None = None) -> None:
     debug = "--debug" in argv[:1] or os.environ.get("ALLONYM_DEBUG", "") not in ("", "0")
     if not debug:
         warnings.simplefilter("ignore")  # other packages' warnings may quote what they were given
+    slow_down_collector()
     sys.exit(_run_command(argv, debug))
 
 

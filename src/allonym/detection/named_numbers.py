@@ -126,6 +126,8 @@ _SEEDS = (
 """What every value holds or follows; names are looked for only near it, since most of them call nothing."""
 _BEFORE_SEED, _AFTER_SEED = 200, 60
 _BEFORE_NAME = 110
+_LONGEST_WORD = 64  # letters of a word that may be a name
+_WORD_END = re.compile(r"[\W_]")
 
 
 @cache
@@ -179,12 +181,22 @@ def _find_regions(seeds: Iterable[Interval]) -> Iterator[Interval]:
         yield start, end
 
 
+def _find_word_border(text: str, offset: int, stop: int) -> int:
+    """The beginning of the word at an offset; the end, up to ``stop``, of one that is longer than any name."""
+    first = offset
+    while first and text[first - 1].isalnum() and text[first].isalnum():
+        first -= 1
+        if offset - first > _LONGEST_WORD:
+            end = _WORD_END.search(text, offset, stop)
+            return stop if end is None else end.start()
+    return first
+
+
 def _find_calls(text: str, seeds: Sequence[Interval]) -> Iterator[Call]:
     """The names near seeds, with and without number words."""
     i = 0
-    for first, last in _find_regions(seeds):
-        while first and text[first - 1].isalnum() and text[first].isalnum():
-            first -= 1
+    for middle, last in _find_regions(seeds):
+        first = _find_word_border(text, middle, last)
         region = text[first:last]
         for ((start, end),) in find_matches(_compile_names(), region):
             name, number, size = _read_surface(region[start:end])

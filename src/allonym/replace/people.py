@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 _SIMILAR, _SAME_ORIGIN, _ENGLISH, _ANY = 20, 34, 46, 54
 _ENOUGH = 12  # names that a narrower pool must have
 _DIFFERENT = 4  # choices in which a given name of anybody else in the scope is passed over
+_REMEMBERED = 1 << 15  # names of the pools, which are proposed over and over in a long document
 _LONG = 32  # letters from which on nobody mistakes a name for another by one of them
 _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
@@ -193,12 +194,13 @@ def _register_people(cast: Cast, people: Sequence[Person]) -> None:
             cast.people.setdefault(f"{person.given[0]} {person.family[-1]}", person)
 
 
-def _list_deletion_forms(name: str) -> set[str]:
+@lru_cache(maxsize=_REMEMBERED)
+def _list_deletion_forms(name: str) -> frozenset[str]:
     """Return a name, and it without any one of its letters: near names share one of them. A long one stands alone."""
     word = normalize_surface(name)
     if not 3 < len(word) <= _LONG:
-        return {word}
-    return {word, *(word[:i] + word[i + 1 :] for i in range(len(word)))}
+        return frozenset((word,))
+    return frozenset((word, *(word[:i] + word[i + 1 :] for i in range(len(word)))))
 
 
 def _reserve_name(cast: Cast, name: str, key: str) -> None:
@@ -298,6 +300,7 @@ def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str |
     return None if new is None else _get_first_word(new)
 
 
+@lru_cache(maxsize=_REMEMBERED)
 def _join_gender_forms(name: str) -> str:
     """Return a family name and what women of any language would bear for it: none may belong to another person."""
     forms = (naming.feminise_family_name(name, origin) for origin in sorted(load_name_tables().women))

@@ -17,6 +17,8 @@ import warnings
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from allonym.collector import slow_down_collector
+
 if TYPE_CHECKING:
     from allonym.server.jobs.task import Task
 
@@ -44,6 +46,7 @@ def main(parent_pid: int) -> int:
     threading.Thread(target=_kill_group_when_parent_ends, args=(parent_pid, is_read), daemon=True).start()
     os.umask(0o077)
     os.nice(_NICE)
+    slow_down_collector()
     warnings.simplefilter("ignore")  # other packages' warnings may quote their arguments
     try:
         task = pickle.load(sys.stdin.buffer)
