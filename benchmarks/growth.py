@@ -278,7 +278,9 @@ def main() -> int:
     # A new process builds automata over its first megabytes. That is paid once, so it is no part of the growth.
     for kind in ("sentences", "html", "logs"):
         measure_stages(make_text(kind, 200_000, arguments.seed + 1), policy)
-    print(f"policy {policy.name} ({', '.join(policy.detectors)}), {'calls' if arguments.calls else 'microseconds'} for each character")
+    print(
+        f"policy {policy.name} ({', '.join(policy.detectors)}), {'calls' if arguments.calls else 'microseconds'} for each character"
+    )
     print(f"{'kind':14}{'characters':>11}" + "".join(f"{stage:>11}" for stage in STAGES))
     rows: dict[str, dict[str, float]] = {}
     for kind in arguments.kinds:

@@ -7,9 +7,9 @@ its text's length costs about eight times as much for each character there.
 from __future__ import annotations
 
 import pytest
-from benchmarks import growth
 
 from allonym.policy import Policy
+from benchmarks import growth
 
 SHORT, LONG = 4_000, 32_000
 SOME_CALLS = 0.2  # for each character: what a few findings more in one of the two texts cost
