@@ -11,8 +11,8 @@ up to ``--pseudonyms-to`` characters, since that takes about a millisecond for e
 one length and so takes the same time for each character; it runs only with ``--tagger``. Growth is the cost of a
 character in the longest text divided by that in the shortest; a linear pipeline has 1. Short texts are repeated until
 they take ``--least`` seconds. Python's collector runs as rarely as in our commands. ``--calls`` counts calls of
-functions in place of microseconds: the same in each run, but blind to loops inside of a function. Prints a table and, last, one line of JSON; the exit code is 1 where a growth is over
-``--limit``.
+functions in place of microseconds: the same in each run, but blind to loops inside of a function. Prints a table and,
+last, one line of JSON; the exit code is 1 where a growth is over ``--limit``.
 """
 
 from __future__ import annotations
@@ -278,9 +278,8 @@ def main() -> int:
     # A new process builds automata over its first megabytes. That is paid once, so it is no part of the growth.
     for kind in ("sentences", "html", "logs"):
         measure_stages(make_text(kind, 200_000, arguments.seed + 1), policy)
-    print(
-        f"policy {policy.name} ({', '.join(policy.detectors)}), {'calls' if arguments.calls else 'microseconds'} for each character"
-    )
+    unit = "calls" if arguments.calls else "microseconds"
+    print(f"policy {policy.name} ({', '.join(policy.detectors)}), {unit} for each character")
     print(f"{'kind':14}{'characters':>11}" + "".join(f"{stage:>11}" for stage in STAGES))
     rows: dict[str, dict[str, float]] = {}
     for kind in arguments.kinds:
