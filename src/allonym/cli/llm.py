@@ -203,8 +203,8 @@ def write(
     with open_part_file(out) as part:
         for line in format_batch_lines(requests):
             part.write(line.encode("utf-8"))
-    asked = f"{count_nouns(len(requests), 'request')} for {waiting} of {count_nouns(count, 'document')}"
-    print_note(f"{asked}; the others need no answer", label="written:")
+    requests_line = f"{count_nouns(len(requests), 'request')} for {waiting} of {count_nouns(count, 'document')}"
+    print_note(f"{requests_line}; the others need no answer", label="written:")
 
 
 @batch.command(short_help="Read the results of a batch into the cache.")
