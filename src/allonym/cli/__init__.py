@@ -39,6 +39,8 @@ COMMANDS: Mapping[str, str] = {
     "export": "allonym.cli.export:export",
     "kb": "allonym.cli.kb:kb",
     "gateway": "allonym.cli.serve:gateway",
+    "from-presidio": "allonym.cli.from_presidio:from_presidio",
+    "compare": "allonym.cli.compare:compare",
     "demo": "allonym.cli.demo:demo",
     "completion": "allonym.cli:completion",
 }

@@ -151,7 +151,10 @@ def _draw_reader(block: blocks.Reader, level: int) -> list[str]:
     for p in block.passages[:PASSAGES]:
         tags = ", ".join(t.text for t in p.tags)
         out.append(f"**{_escape_text(p.title)}** {_escape_text(tags)}")
-        out += [f"Before:\n\n> {_escape_text(p.before)}", f"After:\n\n> {_escape_text(p.after)}"]
+        out += [
+            f"{block.heads[0]}:\n\n> {_escape_text(p.before)}",
+            f"{block.heads[1]}:\n\n> {_escape_text(p.after)}",
+        ]
     if len(block.passages) > PASSAGES:
         out.append(f"{len(block.passages) - PASSAGES:,} more passages are in the HTML and JSON reports.")
     return [*out, _escape_text(block.note)]

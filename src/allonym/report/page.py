@@ -187,12 +187,16 @@ class Passage:
 
 
 class Reader(Block):
-    """Passages before and after, side by side, a few at a time. ``keys`` explain the colours of the marks."""
+    """Passages before and after, side by side, a few at a time. ``keys`` explain the colours of the marks.
+
+    ``heads`` stand above the two sides.
+    """
 
     title: str
     passages: tuple[Passage, ...]
     keys: tuple[Key, ...] = ()
     note: str = ""
+    heads: tuple[str, str] = ("Before", "After")
 
 
 class Settings(Block):

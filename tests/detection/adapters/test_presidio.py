@@ -42,7 +42,7 @@ def test_a_recognizer(badge, policy):
 
 def test_an_engine_with_context_words(analyzer, badge, policy):
     one = policy("presidio", 'recognizers = ["CreditCardRecognizer"]', 'labels = { BADGE = "EMPLOYEE_ID" }')
-    engine = adapter._build_engine.__wrapped__(("CreditCardRecognizer",), "", "", "en")
+    engine = adapter.build_engine.__wrapped__(("CreditCardRecognizer",), "", "", "en")
     engine.registry.add_recognizer(badge)
     spans = adapter.wrapped(engine, one)(Document("", TEXT))
     assert {(TEXT[s.start : s.end], s.label) for s in spans} == {

@@ -57,12 +57,26 @@ def build_detector(policy: Policy) -> Adapter:
         DataError: the model or the file of recognizers is not there.
     """
     settings = policy.settings("presidio")
-    engine = _build_engine(settings["recognizers"], settings["config"], settings["model"], policy.language)
+    engine = build_engine(settings["recognizers"], settings["config"], settings["model"], policy.language)
     return wrapped(engine, policy)
 
 
 @lru_cache(maxsize=4)
-def _build_engine(names: tuple[str, ...], config: str, model: str, language: str) -> Any:
+def build_engine(names: tuple[str, ...], config: str, model: str, language: str) -> Any:
+    """Build an ``AnalyzerEngine`` that opens no socket.
+
+    Args:
+        names: classes of ``presidio_analyzer.predefined_recognizers``; empty: those of ``config``.
+        config: path of a YAML file of recognizers; empty: Presidio's own for the language.
+        model: folder or name of an installed spaCy pipeline; empty: no names are found.
+        language: ISO 639-1 code.
+
+    Raises:
+        MissingExtra: Presidio is not installed.
+        UnknownNameError: no such recognizer.
+        DataError: the model or the file of recognizers is not there.
+    """
+    _block_suffix_list_download()
     analyzer = import_library("presidio_analyzer", "presidio")
     predefined = import_library("presidio_analyzer.predefined_recognizers", "presidio")
     recognizers = import_library("presidio_analyzer.recognizer_registry", "presidio")
