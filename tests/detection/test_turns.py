@@ -35,6 +35,7 @@ def test_find_turns(text, speakers):
         "Priority: High\nStatus: Open\nCategory: Access\nSteps to reproduce: log in",
         "Marital status: single\nHighest qualification: diploma\nReason for leaving: moved away",
         "Ingredients: flour\nMethod: mix and bake",
+        "Name: Ada\nGP: Dr Kapoor\nPC: pain\nPMH: asthma\nDH: nil\nSH: teacher\nPlan: rest",
     ],
 )
 def test_forms_have_no_speakers(text):

@@ -36,6 +36,14 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
     "text, mark, wanted",
     [
         ("Hi Bram, how are you?", ("Hi Bram", "PERSON", 0.7), "Bram"),
+        ("low mood since Jan. Morwen rang", ("Jan. Morwen", "PERSON", 0.7), "Morwen"),
+        ("thanks to the Committee. Pascal Tierney came", ("Committee. Pascal Tierney", "PERSON", 0.9), "Pascal Tierney"),
+        ("the officer, Sh. Mahesh Chand, left", ("Sh. Mahesh Chand", "PERSON", 0.9), "Mahesh Chand"),
+        (
+            "To Halcyon Broadband, Complaints",
+            ("Halcyon Broadband, Complaints", "ORGANIZATION", 0.7),
+            "Halcyon Broadband",
+        ),
         ("Cheers\nP.S. Pip is fine", ("P.S. Pip", "PERSON", 0.9), "Pip"),
         ("on your first day, 2 September", ("first day, 2 September", "DATE", 0.7), "2 September"),
         (
@@ -92,6 +100,14 @@ def test_labels_of_nobody_are_no_findings():
     assert weigh_findings(document, marks) == []
     listed = [replace(mark, source="lexicon:dictionary") for mark in marks]
     assert weigh_findings(document, listed) == listed  # what the user lists counts
+
+
+def test_two_halves_of_a_name_with_a_hyphen_are_one():
+    text = "CV\nTobias Lindqvist-Mensah\nLeeds"
+    findings = place(text, ("Tobias Lindqvist", "PERSON", 0.99), ("-Mensah", "STREET_ADDRESS", 0.8))
+    assert [(text[s.start : s.end], s.label) for s in weigh_findings(Document("", text), findings)] == [
+        ("Tobias Lindqvist-Mensah", "PERSON")
+    ]
 
 
 def test_given_names_of_a_list_are_two_people():
@@ -169,6 +185,18 @@ def test_given_names_of_a_list_are_two_people():
         ("Siobhan from HR rang", ("HR", "ORGANIZATION", 0.9), False),
         ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
+        ("Hosp No. K4471902 is new", ("Hosp No.", "PERSON", 0.34), False),
+        ("Course: BA (Hons) Politics, Year 2", ("Hons) Politics", "ORGANIZATION", 0.5), False),
+        ("Full description: the printer hums", ("Full", "PERSON", 0.4), False),
+        ("We write within 21 days to all", ("within 21 days", "DATE", 0.7), False),
+        ("We met on 4-19-77 there", ("4-19-77", "DATE", 0.2), True),
+        ("The court is free 7-8 there", ("7-8", "DATE", 0.2), False),
+        ("Please write in PLAIN WRITING here", ("PLAIN WRITING", "STREET_ADDRESS", 0.25), False),
+        ("They crashed into a milk tanker there", ("milk tanker", "OCCUPATION", 0.5), False),
+        ("He is a milk tanker driver there", ("milk tanker driver", "OCCUPATION", 0.5), True),
+        ("PMH: nil. BP 118/70, NKDA, sats 98. RIF tender", ("RIF", "PERSON", 0.5), False),
+        ("They say RIF is tender", ("RIF", "PERSON", 0.5), True),
+        ("The hose was stolen from plot 9 there", ("plot 9", "EVENT", 0.7), False),
         ("Love, Jo\n\nP.S. Her number is new", ("Her", "PERSON", 0.7), False),
         ("Marta\nPartner, Orchard Legal LLP", ("Partner", "ORGANIZATION", 0.87), False),
     ],

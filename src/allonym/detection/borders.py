@@ -22,16 +22,23 @@ COUNTED = re.compile(
     r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
     r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
     r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
-    r"|question|appendix|annex|build)"
+    r"|question|appendix|annex|build|plots?)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
+HYPHENS = "-‐‑"
+_TITLE = re.compile(r"(?i:(?:mrs?|ms|mx|dr|prof|shri|smt|sh\.)\.?) (?=[^\W\d_a-zß-öø-ÿ])")
+_MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
+_SENTENCE_END = re.compile(r"([A-Z][a-z]{2,})\. (?=[A-Z][a-z])")
+_SINCE = re.compile(r"\b(?:since|in|by|from|until|till|of|before|after|to) \Z")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
 _HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
 """A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
 DEGREE = re.compile(
-    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur)\b"
+    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur"
+    r"|(?:Bachelor|Master)(?= of)|Diploma|(?:Postg|G)raduate (?:Diploma|Certificate))\b"
 )
+_DEGREE_OPENS = re.compile(r"\b(?:B|M)[A-Z]?[A-Za-z]{0,3} \(\Z")
 _SPECIALITIES = read_word_list("specialities")
 _SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |[Ll]evel \d\b|(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
 """What follows a degree, unlike the rest of a firm's name: "in Law", "(Hons) Civil Engineering"."""
@@ -73,6 +80,19 @@ def join_legal_forms(text: str, findings: Sequence[Span]) -> list[Span]:
     return out
 
 
+def join_hyphenated_names(text: str, findings: Sequence[Span]) -> list[Span]:
+    """Return the findings, with two that only a hyphen parts as one: "Tobias Lindqvist" and "-Mensah"."""
+    if not any(text[span.start] in HYPHENS for span in findings):
+        return list(findings)
+    out: list[Span] = []
+    for span in sorted(findings):
+        if out and span.start == out[-1].end and text[span.start] in HYPHENS and text[span.start + 1].isalpha():
+            out[-1] = replace(out[-1], end=span.end)
+        else:
+            out.append(span)
+    return out
+
+
 def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
     """Yield the findings, with two given names of a list as two people: "Farah, Benedikt, Siobhan"."""
     for span in findings:
@@ -93,6 +113,13 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     start, end = span.start, span.end
     if span.label in NAME_LABELS and _SHOP.match(text, end):
         end += 2
+    if span.label == "PERSON":
+        while title := _TITLE.match(text, start, end):
+            start = title.end()
+        if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
+            start = month.end()
+        if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():
+            start = ended.end()
     if span.label != "DATE":
         while start < end and text[start] in ".,;:) ":
             start += 1
@@ -123,6 +150,12 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         end -= 3 if text.endswith(" of", start, end) else 0
         if (hour := _HOUR.search(text, start, end)) and _MINUTES.match(text, end):
             end = hour.start()
+    elif (
+        span.label in SOFT
+        and text.startswith("Hons)", start, end)
+        and _DEGREE_OPENS.search(text, max(0, start - 10), start)
+    ):
+        start = end
     elif span.label in SOFT and (degree := DEGREE.match(text, start, end)):
         comma = text.find(", ", degree.end(), end)
         if comma >= 0:
@@ -158,7 +191,10 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
         end = words[j - 1].end()
     part = _LAST_PART.search(text, start, end)
     if part and label in _PLACES_AND_BODIES:
-        is_ordinary = all(word.islower() and word in read_dictionary() for word in find_words(part[1]))
+        is_ordinary = all(
+            (word.islower() and word in read_dictionary()) or (label == "ORGANIZATION" and word.lower() in _UNITS)
+            for word in find_words(part[1])
+        )
         if is_ordinary or COUNTED.fullmatch(part[1]):
             end = part.start()
     return start, end

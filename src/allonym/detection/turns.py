@@ -27,6 +27,8 @@ _FUNCTION = read_word_list("function_words")
 _LOG_LEVELS = frozenset("debug info notice warn warning error critical fatal trace".split())
 FAMILY_NAMES = frozenset("day key place price street".split())
 """Names of fields that are family names as well."""
+_FORM_FIELDS = 3
+"""Fields from which on a text is a form where fewer labels come again: speakers have more turns."""
 MIN_TURNS = 2
 MIN_SHARE = 0.6
 
@@ -46,7 +48,8 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     names = {mark[1].lower() for mark in marks}
     if not _LOG_LEVELS.isdisjoint(names):
         return ()
-    if 2 * sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names) > len(names):
+    fields = sum(name in _FIELDS or name.split()[-1] in _FIELDS for name in names)
+    if 2 * fields > len(names) or (fields >= _FORM_FIELDS and len(marks) - len(names) < fields):
         return ()
     turns = []
     ends = [*(mark.start() for mark in marks[1:]), len(text)]

@@ -28,6 +28,7 @@ from allonym.detection.borders import (
     SMALL,
     SOFT,
     adjust_borders,
+    join_hyphenated_names,
     join_legal_forms,
     split_listed_people,
 )
@@ -36,7 +37,7 @@ from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_c
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
-from allonym.text.words import COMPOUND, find_words
+from allonym.text.words import COMPOUND, WORD, find_words
 
 _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
@@ -45,9 +46,17 @@ _FAINT, _LIKELY, _SURE, _CERTAIN = 0.1, 0.3, 0.65, 0.9
 start of a sentence. Of 1,100 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where
 their capitals say nothing; of 110 others, 4 % below 0.1.
 """
+_CALLING = 0.8
+"""Chance below which an occupation counts only where the text says that somebody has it."""
 _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
 _EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
+_CLINIC = re.compile(
+    r"\b(?:[PF]M?Hx?|[SD]H|HPC|PC|NKDA|O/E|[cC]/o|[HRDTSI]x|BP|HR|obs|sats|prn|bd|tds|od|PRN|BID|Imp|GP|SOB|PHQ-9|DOB|mcg|mg)\b"
+)
+_LEAST_CLINIC = 4
+"""Different abbreviations that make a text a clinical note."""
+_CLINICAL = read_word_list("clinical_words")
 _PART = 0.5  # weight of a name of several words for the label of each of them
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
@@ -83,6 +92,18 @@ _AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:|
 _EVERYBODY = ("@channel", "@here", "@everyone", "@all")
 _CODE = re.compile(r"[A-Z]{1,3}\d{1,2}")
 """A speaker's label that names nobody: "P4"."""
+_DURATION = re.compile(
+    r"(?i)(?:(?:within|for|after|over|under|about|around|nearly|almost) )?"
+    r"(?:an?|\d+|(?:(?:twen|thir|four|fif|six|seven|eigh|nine)(?:teen|ty)|ten|eleven|twelve)?-?"
+    r"(?:one|two|three|four|five|six|seven|eight|nine)?|several|(?:a )?few|a couple of) "
+    r"(?:minute|hour|day|week|fortnight|month|year)s?"
+)
+_UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
+_HOUSE_NUMBER = re.compile(
+    r"\d|(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
+)
+_NUMBERED_FIELD = re.compile(r"[A-Z][a-z]+ (?:No|Nr|Ref|ID)\b\.?:? ?[A-Z]{0,4}\d")
+_LINE_LABEL = re.compile(r"[ \t]*((?:[^\W\d_][\w'’/-]*[ \t]?){2,7}):(?=\s)")
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _RATIO = re.compile(r"\d{2}[/:]\Z")
@@ -149,7 +170,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if (text[span.start : span.end] not in labels_of_nobody or span.source.startswith("lexicon:"))
         and not _is_plain_place(text, span)
     ]
-    findings = join_legal_forms(text, findings)
+    findings = join_legal_forms(text, join_hyphenated_names(text, findings))
     if not any(map(_rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
@@ -164,7 +185,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if _is_rank(text, span):
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
-        if not _rests_on_chance(span) or (is_beside and not DEGREE.match(text, span.start, span.end)):
+        is_apart = DEGREE.match(text, span.start, span.end) or _NUMBERED_FIELD.match(text, span.start)
+        if not _rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
         span = _correct_label(text, span)
@@ -306,6 +328,16 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         is_unit = words != [] and all(word in _UNITS or word in SMALL or word in _SPECIALITIES for word in words)
         if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
             return not surface.startswith("Department of")
+    if span.label == "DATE" and _DURATION.fullmatch(surface):
+        return True
+    if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
+        return True
+    if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
+        return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
+    if span.label == "PERSON" and _NUMBERED_FIELD.match(text, start):
+        return True
+    if span.score < _CERTAIN and _is_in_label(text, start, end):
+        return True
     if span.label == "LAW" and not any(map(str.isalpha, surface)):
         return True
     if span.label == "OCCUPATION" and surface.islower():
@@ -322,6 +354,17 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
+
+
+def _is_in_label(text: str, start: int, end: int) -> bool:
+    """Whether a finding stands in words of dictionaries that call a line: "Short" in "Short description: printer"."""
+    line = text.rfind("\n", 0, start) + 1
+    label = _LINE_LABEL.match(text, line)
+    if label is None or end > label.end(1) or end - start == label.end(1) - line:
+        return False
+    return all(
+        word in read_dictionary() or word in _FUNCTION or word in _FIELDS for word in find_words(label[1].lower())
+    )
 
 
 def _is_chatter(text: str, start: int, end: int, span: Span) -> bool:
@@ -372,6 +415,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         for m in plain
         if not _JOINT_BEFORE.search(text, max(0, m.start() - 2), m.start()) and not _JOINT_AFTER.match(text, m.end())
     } | _INTERJECTIONS
+    is_clinical = len(set(_CLINIC.findall(text))) >= _LEAST_CLINIC
     meant = _find_attributed_occupations(text, findings)
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:
@@ -380,7 +424,8 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
     for (surface, is_common_calling), spans in mentions.items():
         words = find_words(surface)
         if is_common_calling:
-            if len(words) < 2 and meant.isdisjoint(spans):
+            is_unsure = max(span.score for span in spans) < _CALLING
+            if (len(words) < 2 or is_unsure) and meant.isdisjoint(spans):
                 dropped.update(spans)
             continue
         if not has_capitals:
@@ -415,7 +460,8 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             and all(s.label in (_PLAIN_IF_CAREFUL if is_careful else _THINGS) for s in spans)
             and all(word in read_dictionary() or word.removesuffix("s") in read_dictionary() for word in words)
         )
-        if is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
+        is_clinical_word = is_clinical and chance < _CERTAIN and all(w in _CLINICAL for w in WORD.findall(surface))
+        if is_clinical_word or is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
             dropped.update(spans)
         if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
             dropped.update(spans)
@@ -457,4 +503,5 @@ def _is_common_calling(text: str, span: Span) -> bool:
     forms = {word, word.removesuffix("s")}
     is_alone = text[span.start - 1 : span.start] == text[span.end : span.end + 1] == "\n"
     is_known = not all(forms.isdisjoint(words) for words in (_COMMON, _EVERYDAY, read_ordinary_words()))
-    return is_known or (is_alone and surface.isupper())
+    is_heading = surface.isupper() and (is_alone or span.score < _CALLING)
+    return is_known or surface.islower() or is_heading
