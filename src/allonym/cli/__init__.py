@@ -21,6 +21,7 @@ from allonym.collector import slow_down_collector
 from allonym.errors import AllonymError, MissingExtra, UnknownNameError
 
 COMMANDS: Mapping[str, str] = {
+    "init": "allonym.cli.init:init",
     "anonymize": "allonym.cli.anonymize:anonymize",
     "detect": "allonym.cli.detect:detect",
     "restore": "allonym.cli.restore:restore",

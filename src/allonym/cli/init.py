@@ -1,0 +1,194 @@
+"""``allonym init``: a first policy, from a sample of the user's files and at most six questions."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from allonym.cli.options import OVERWRITE, declare_output
+from allonym.cli.outputs import check_outputs, write_files
+from allonym.cli.signatures import take_options
+from allonym.cli.terminal import print_heading, print_note
+from allonym.settings import declare_setting
+from allonym.text.controls import escape_controls
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from allonym.project.first_policy import Answers, Choice, Passage, Sample
+
+_MOST_LABELS = 6
+
+
+@click.command(short_help="Write a first policy for your files, with a few questions.")
+@take_options
+def init(
+    files: tuple[Path, ...] = declare_setting((), "files and folders to look at", noun="path", option="<FILE>"),
+    *,
+    output: Path = declare_output(Path("policy.toml"), "new file", "-o, --output FILE"),
+    language: str | None = declare_setting(None, "language of the texts, such as en", option="CODE"),
+    protect: str | None = declare_setting(
+        None, "whose data it is", one_of=("everyone", "speakers", "patients", "eu", "users")
+    ),
+    dates: str | None = declare_setting(None, "what becomes of dates", one_of=("cover", "year", "shift", "keep")),
+    organisations: str | None = declare_setting(None, "what becomes of organisations", one_of=("cover", "keep")),
+    public_figures: str | None = declare_setting(None, "what becomes of well-known people", one_of=("cover", "keep")),
+    come_back: str | None = declare_setting(
+        None, "whether the originals must come back; natural: no, but pseudonyms", one_of=("no", "yes", "natural")
+    ),
+    yes: bool = declare_setting(False, "ask nothing: take what the sample suggests for all that is not named"),
+    overwrite: bool = OVERWRITE,
+) -> None:
+    """Look at a sample of FILES (by default this folder), ask at most six questions, and write a commented policy.
+
+    Each question has a default, which the sample suggests, and an option that answers it beforehand. Where nobody can
+    answer, in a script, the defaults are taken and listed. Shows what the policy does to passages of your text. No
+    file is changed.
+
+    \b
+    Examples:
+      allonym init
+      allonym init interviews/ -o interviews.toml
+      allonym init letters/ --yes --dates year
+    """
+    from allonym.detection.languages import ENGLISH
+    from allonym.policy import Policy
+    from allonym.project import first_policy
+
+    sources = files or (Path(),)
+    check_outputs([output], [file for file in sources if file.is_file()], overwrite)
+    sample = first_policy.take_sample(sources)
+    about = _print_sample(sample)
+    options = {
+        "language": language and first_policy.resolve_language(language),
+        "protect": protect,
+        "dates": dates,
+        "organisations": organisations,
+        "public_figures": public_figures,
+        "come_back": come_back,
+    }
+    answers = _collect_answers(sample, options, is_asking=not yes and _can_ask())
+    text = first_policy.write_policy(answers, output.stem, about)
+    write_files({output: text})
+    policy = Policy.load(output)
+    _print_passages(first_policy.choose_passages(sample, policy))
+    if answers.language != ENGLISH:
+        print_note(
+            "names are looked for in English only; see docs/how-to/languages.md for other models", label="warning:"
+        )
+    if answers.protect == "patients" and answers.dates == "keep":
+        print_note("Safe Harbor lets only the year of a date stay: --dates year", label="warning:")
+    _print_next(
+        answers,
+        output,
+        " ".join(map(_quote_path, sources)),
+        len(sources) == 1,
+        needs_key=first_policy.needs_key(answers),
+    )
+
+
+def _can_ask() -> bool:
+    return sys.stdin.isatty()
+
+
+def _print_sample(sample: Sample) -> str:
+    """Print what the sample holds; return it in short."""
+    from allonym.detection.languages import name_languages
+
+    count = sum(sample.formats.values())
+    formats = ", ".join(f"{n:,} {name}" for name, n in sorted(sample.formats.items()))
+    about = f"{count:,} file{'s' * (count != 1)} ({formats})"
+    characters = sum(len(document.text) for document in sample.documents)
+    languages = name_languages(sorted(sample.languages, key=lambda code: -sample.languages[code])[:3])
+    click.echo(f"{about}; looked at {characters:,} characters in {languages}.")
+    rows = sorted(sample.labels.items(), key=lambda row: (-row[1], row[0]))[:_MOST_LABELS]
+    click.echo(f"Most frequent: {', '.join(f'{name} {n:,}' for name, n in rows) or 'nothing that identifies'}.")
+    for name, reason in sample.refused.items():
+        print_note(f"{name}: not read: {reason}")
+    click.echo()
+    return about
+
+
+def _collect_answers(sample: Sample, options: Mapping[str, str | None], *, is_asking: bool) -> Answers:
+    """Return the answers: of the options, of the user, or those that the sample suggests."""
+    from allonym.project import first_policy
+
+    suggested, reasons = first_policy.suggest_answers(sample, options["protect"] or "")
+    answers = replace(suggested, **{name: value for name, value in options.items() if value is not None})
+    open_names = [name for name, value in options.items() if value is None]
+    choices = {choice.name: choice for choice in first_policy.CHOICES}
+    for number, name in enumerate(open_names, 1):
+        default = asdict(answers)[name]
+        if not is_asking:
+            reason = f" ({reasons[name]})" if name in reasons else ""
+            print_note(
+                f"{name.replace('_', ' ')}: {default}{reason}; --{name.replace('_', '-')} changes it", label="default:"
+            )
+            continue
+        heading = f"{number} of {len(open_names)}"
+        answer = _ask(heading, choices.get(name), default, reasons.get(name, ""))
+        answers = replace(answers, **{name: answer})
+        if name == "protect":  # what follows fits it
+            fitting, _ = first_policy.suggest_answers(sample, answer)
+            later = {key: getattr(fitting, key) for key in open_names[number:]}
+            answers = replace(answers, **later)
+    return answers
+
+
+def _ask(heading: str, choice: Choice | None, default: str, reason: str) -> str:
+    """Ask a question until the answer is one of those that it takes, or the beginning of one."""
+    from allonym.errors import UnknownNameError
+    from allonym.project.first_policy import resolve_language
+
+    question = choice.question if choice else "Which language are the texts in?"
+    click.echo(
+        f"{click.style(heading, dim=True)}  {click.style(question, bold=True)}{f'  ({reason})' if reason else ''}"
+    )
+    for name, meaning in choice.answers.items() if choice else ():
+        click.echo(f"        {name.ljust(9)} {meaning}")
+
+    def read_answer(value: str) -> str:
+        value = value.strip().lower()
+        if choice is None:
+            try:
+                return resolve_language(value)
+            except UnknownNameError as error:
+                raise click.UsageError(str(error)) from None
+        names = [name for name in choice.answers if value and name.startswith(value)]
+        if len(names) != 1:
+            raise click.UsageError(f"one of {', '.join(choice.answers)} is required")
+        return names[0]
+
+    return str(click.prompt("       ", default=default, value_proc=read_answer))
+
+
+def _print_passages(passages: list[Passage]) -> None:
+    click.echo()
+    if not passages:
+        print_note("this policy replaces nothing in the sample")
+    for passage in passages:
+        print_heading(passage.name)
+        for sign, colour, piece in (("-", "red", passage.before), ("+", "green", passage.after)):
+            click.secho(f"{sign} {escape_controls(piece)}", fg=colour)
+    click.echo()
+
+
+def _quote_path(path: Path) -> str:
+    from shlex import quote
+
+    return quote(str(path))
+
+
+def _print_next(answers: Answers, output: Path, sources: str, is_single: bool, *, needs_key: bool) -> None:
+    policy = _quote_path(output)
+    print_note(f"{output}; another answer: run this again with --overwrite", label="wrote")
+    source = sources if is_single else "FOLDER"
+    key = " --key-file secret.key" if needs_key else ""
+    plans = " --plans plans.jsonl --originals" if answers.come_back == "yes" else ""
+    if needs_key:
+        print_note("head -c 32 /dev/urandom > secret.key, and keep that file apart from the texts", label="next:")
+    print_note(f"allonym anonymize {source} safe --policy {policy}{key}{plans}", label="next:")

@@ -1,0 +1,310 @@
+"""A first policy for somebody's files: a sample of them, what it suggests, and the policy that six answers make."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+from allonym.detection.languages import ENGLISH, identify_passages, name_languages, read_language_names
+from allonym.detection.turns import find_turns
+from allonym.document import Document
+from allonym.errors import AllonymError, DataError, UnknownNameError
+from allonym.files.items import list_sources
+from allonym.files.run import read_documents
+from allonym.pipeline import Anonymized, anonymize, detect
+from allonym.policy import Policy
+
+MOST_FILES, MOST_RECORDS, MOST_CHARACTERS = 20, 10, 6_000
+"""Files of a sample, records of a file, and characters of a record that are read."""
+
+LARGEST = 20_000_000
+"""Bytes of a file from which on it is not read for a sample."""
+
+_REACH = 40  # characters shown on either side of the replacements of a passage
+_LONGEST = 160  # characters of a passage
+_MANY = 0.5  # share of the documents from which on a suggestion follows them
+_SAMPLE_KEY = b"a key for looking at a sample only"
+
+
+class Choice(NamedTuple):
+    """A question: its name, its words, and its answers with their meaning."""
+
+    name: str
+    question: str
+    answers: Mapping[str, str]
+
+
+PROTECT = Choice(
+    "protect",
+    "Whose data is it?",
+    {
+        "everyone": "anybody whom the texts name",
+        "speakers": "people in interviews, calls and meetings",
+        "patients": "patients: the 18 identifiers of HIPAA Safe Harbor",
+        "eu": "people in the European Union: health, origin and belief, too",
+        "users": "people who write to an assistant; what they ask about stays",
+    },
+)
+DATES = Choice(
+    "dates",
+    "What becomes of dates?",
+    {
+        "cover": "tags",
+        "year": "the year stays",
+        "shift": "all dates of a text move by the same days; needs a key",
+        "keep": "they stay, but for dates of birth",
+    },
+)
+ORGANISATIONS = Choice("organisations", "And of organisations?", {"cover": "replaced", "keep": "they stay"})
+PUBLIC_FIGURES = Choice(
+    "public_figures", "And of well-known people, such as heads of state?", {"cover": "replaced", "keep": "they stay"}
+)
+COME_BACK = Choice(
+    "come_back",
+    "Must the originals come back?",
+    {
+        "no": "tags stay for good",
+        "yes": "tags that a plan or a vault restores",
+        "natural": "no, and the text shall read naturally: pseudonyms; needs a key",
+    },
+)
+CHOICES = (PROTECT, DATES, ORGANISATIONS, PUBLIC_FIGURES, COME_BACK)
+
+PRESETS: Mapping[str, str] = {
+    "everyone": "default",
+    "speakers": "transcripts",
+    "patients": "hipaa-safe-harbor",
+    "eu": "gdpr",
+    "users": "chat",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What somebody wants: a language, ISO 639-1, and a key of the answers of each choice."""
+
+    language: str
+    protect: str
+    dates: str
+    organisations: str
+    public_figures: str
+    come_back: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample of files.
+
+    Attributes:
+        documents: their texts, cut to ``MOST_CHARACTERS``.
+        formats: files by format, of all that are there.
+        refused: files that cannot be read, with the reason.
+        languages: characters by language, of the sample.
+        labels: findings by label, in the sample.
+        share_of: the share of documents, 0 to 1, that are ``conversations`` or are about ``health``.
+    """
+
+    documents: tuple[Document, ...] = field(repr=False)
+    formats: Mapping[str, int]
+    refused: Mapping[str, str]
+    languages: Mapping[str, int]
+    labels: Mapping[str, int]
+    share_of: Mapping[str, float]
+
+
+class Passage(NamedTuple):
+    """A piece of a document before and after, and where it stands."""
+
+    name: str
+    before: str
+    after: str
+
+
+def take_sample(sources: Iterable[Path]) -> Sample:
+    """Read a sample of files and folders.
+
+    Raises:
+        DataError: none of them holds text that can be read.
+        UsageError: there is no such file.
+    """
+    items = [item for source in sources for item in list_sources(source, None)[0]]
+    formats = Counter(item.format.name for item in items if item.format is not None)
+    refused = {item.name: item.refused for item in items if item.refused}
+    readable = [item for item in items if item.source and not item.refused and item.size <= LARGEST]
+    documents: list[Document] = []
+    for item in readable[:: max(1, -(-len(readable) // MOST_FILES))]:
+        assert item.source is not None
+        try:
+            for document in islice(read_documents(item.source), MOST_RECORDS):
+                documents.append(Document(item.name, document.text[:MOST_CHARACTERS], document.meta))
+        except AllonymError as error:
+            refused[item.name] = str(error)
+    if not any(document.text.strip() for document in documents):
+        reasons = "".join(f"; {reason}" for reason in list(refused.values())[:3])
+        raise DataError(f"none of {len(items)} files holds text that can be read{reasons}")
+    languages: Counter[str] = Counter()
+    labels: Counter[str] = Counter()
+    traits: Counter[str] = Counter()
+    usual = Policy.load("default")
+    policy = usual.with_(exclude=())
+    for document in documents:
+        for passage in identify_passages(document.text):
+            languages[passage.language or ENGLISH] += passage.end - passage.start
+        listed = [span.label for span in detect(document, policy)]
+        labels.update(label for label in listed if usual.looks_for(label))
+        traits["conversations"] += bool(find_turns(document.text))
+        traits["health"] += any("MEDICAL_TERM" in policy.taxonomy.lineage(label) for label in listed)
+    share_of = {name: traits[name] / len(documents) for name in ("conversations", "health")}
+    return Sample(tuple(documents), formats, refused, languages, labels, share_of)
+
+
+def suggest_answers(sample: Sample, protect: str = "") -> tuple[Answers, Mapping[str, str]]:
+    """Return answers that fit a sample, and for some of them why.
+
+    Args:
+        sample: the sample.
+        protect: whose data it is, where this is known.
+    """
+    language = max(sample.languages, key=lambda code: sample.languages[code])
+    reasons = {"language": f"{name_languages([language])} in the sample"}
+    if not protect:
+        protect = "everyone"
+        if sample.share_of["conversations"] >= _MANY:
+            protect, reasons["protect"] = "speakers", f"{sample.share_of['conversations']:.0%} are conversations"
+        elif sample.share_of["health"] >= _MANY:
+            protect, reasons["protect"] = "patients", f"{sample.share_of['health']:.0%} are about health"
+    is_chat = protect == "users"
+    dates = "year" if protect in ("patients", "eu") else "keep" if is_chat else "cover"
+    kept = "keep" if is_chat else "cover"
+    for name, label in (("dates", "DATE"), ("organisations", "ORGANIZATION")):
+        reasons[name] = f"{sample.labels.get(label, 0)} in the sample"
+    return Answers(language, protect, dates, kept, kept, "yes" if is_chat else "no"), reasons
+
+
+def resolve_language(name: str) -> str:
+    """Return the ISO 639-1 code of a language that is named by its code or in English.
+
+    Raises:
+        UnknownNameError: no such language.
+    """
+    codes = read_language_names()
+    by_name = {language.lower(): code for code, language in codes.items()}
+    plain = name.strip().lower()
+    if plain not in codes and plain not in by_name:
+        raise UnknownNameError("language", name, [*codes, *codes.values()])
+    return plain if plain in codes else by_name[plain]
+
+
+def write_policy(answers: Answers, name: str, about: str) -> str:
+    """Return a policy as TOML with comments, for the preset that fits the answers.
+
+    Args:
+        answers: what is wanted.
+        name: of the policy.
+        about: what the answers were made from, for the first line.
+    """
+    base = Policy.load(choose_preset(answers))
+    wanted_labels = [*(["DATE"] if answers.dates != "keep" else [])]
+    wanted_labels += ["ORGANIZATION"] if answers.organisations == "cover" else []
+    lacking = [label for label in wanted_labels if not base.looks_for(label)]
+    lines = [
+        f"# Made by allonym init for {about}. Change what you like, then: allonym policy check FILE",
+        "# All keys: docs/reference/policies.md",
+        "schema = 1",
+        f"name = {json.dumps(name)}",
+        f"extends = {json.dumps(base.name)}  # {PROTECT.answers[answers.protect]}",
+        "",
+        "# The language in which names are looked for. Rules and lists work in every language.",
+        f"language = {json.dumps(answers.language)}",
+        "",
+        "[detect]",
+        "# cover or keep: heads of state, writers and others whom an encyclopaedia knows.",
+        f"public_figures = {json.dumps(answers.public_figures)}",
+    ]
+    if lacking and not base.every:
+        roots = [n for n in base.labels if not set(base.taxonomy.lineage(n)[1:]) & set(base.labels)]
+        lines += [f"# What is looked for: the labels of {base.name}, and {', '.join(lacking)}."]
+        lines += [f"labels = {json.dumps([*roots, *lacking])}"]
+    elif lacking:
+        lines += [f"include = {json.dumps(lacking)}"]
+    if answers.come_back == "natural":
+        lines += ["", "# Substitutes of the same kind. They need a key: --key-file, or a vault.", "[default]"]
+        lines += ['operator = "pseudonym"']
+    lines += [
+        "",
+        f"# Dates: {DATES.answers[answers.dates]}. Dates of birth are always covered.",
+        *_write_dates(answers),
+    ]
+    lines += ["", f"# Organisations: {ORGANISATIONS.answers[answers.organisations]}.", "[rules.ORGANIZATION]"]
+    lines += [f"operator = {json.dumps('keep' if answers.organisations == 'keep' else _get_operator(answers))}"]
+    lines += ["", "# What only you know: names to find, and words that stay. Take away the # to use them."]
+    lines += ["# [dictionary]", '# PERSON = ["Ada Brook"]', "# [exclusions]", '# "*" = ["Quill Street"]']
+    text = "\n".join(lines) + "\n"
+    Policy(name="").changed(tomllib.loads(text), "the first policy")
+    return text
+
+
+def choose_preset(answers: Answers) -> str:
+    """Return the name of the preset that the answers begin from."""
+    everyone = {"yes": "reversible", "natural": "pseudonyms"}
+    return (everyone if answers.protect == "everyone" else {}).get(answers.come_back, PRESETS[answers.protect])
+
+
+def needs_key(answers: Answers) -> bool:
+    """Tell whether the policy of these answers needs a key or a vault."""
+    return answers.come_back == "natural" or answers.dates == "shift"
+
+
+def choose_passages(sample: Sample, policy: Policy, most: int = 5) -> list[Passage]:
+    """Return passages of a sample that show most of what the policy does, from as many files as possible."""
+    by_file: dict[str, list[tuple[int, Passage]]] = {}
+    for document in sample.documents:
+        result = anonymize(document, policy, key=_SAMPLE_KEY)
+        by_file.setdefault(document.id, []).extend(_list_passages(document, result))
+    ranked: list[tuple[int, int, Passage]] = []
+    for passages in by_file.values():
+        passages.sort(key=lambda pair: -pair[0])
+        ranked += [(turn, -score, passage) for turn, (score, passage) in enumerate(passages[:most])]
+    ranked.sort(key=lambda row: row[:2])
+    return [passage for _, _, passage in ranked[:most]]
+
+
+def _list_passages(document: Document, result: Anonymized) -> Iterable[tuple[int, Passage]]:
+    """Yield the lines in which something is replaced, each with the number of labels in it."""
+    text, position = document.text, 0
+    for line in text.splitlines(keepends=True):
+        start, position = position, position + len(line)
+        of_line = [e for e in result.plan.edits if start <= e.start and e.end <= position]
+        edits = [e for e in of_line if e.end - of_line[0].start <= _LONGEST]
+        if edits:
+            left = max(start, edits[0].start - _REACH)
+            end = position if edits == of_line else of_line[len(edits)].start  # nothing that is replaced stands there
+            right = min(end, edits[-1].end + _REACH)
+            before, after, reach = text[left:right], "", left
+            for edit in edits:
+                after += text[reach : edit.start] + edit.replacement
+                reach = edit.end
+            after += text[reach:right]
+            ends = ("..." if left > start else "", "..." if right < position and text[right:position].strip() else "")
+            shown = [f"{ends[0]}{piece.strip()}{ends[1]}" for piece in (before, after)]
+            yield len({e.label for e in edits}), Passage(document.id, shown[0], shown[1])
+
+
+def _get_operator(answers: Answers) -> str:
+    return "pseudonym" if answers.come_back == "natural" else "tag"
+
+
+def _write_dates(answers: Answers) -> Sequence[str]:
+    operators = {
+        "cover": [f'operator = "{_get_operator(answers)}"'],
+        "year": ['operator = "generalise"', 'level = "year"'],
+        "shift": ['operator = "shift_dates"', "max_days = 365"],
+        "keep": ['operator = "keep"'],
+    }
+    return ["[rules.DATE]", *operators[answers.dates], "[rules.DATE_OF_BIRTH]", 'operator = "tag"']

@@ -1,0 +1,103 @@
+"""The sample, what it suggests, and the policy that the answers make."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+import allonym
+from allonym.errors import DataError, UnknownNameError
+from allonym.policy import Policy
+from allonym.project.first_policy import (
+    CHOICES,
+    Answers,
+    choose_passages,
+    needs_key,
+    resolve_language,
+    suggest_answers,
+    take_sample,
+    write_policy,
+)
+
+CALL = "Pam: This is Pam Quill, of Quill & Daughters.\nJim: Hello Pam.\nPam: Mail pam@example.com by 3 May 2024.\n"
+LETTER = "Ada Brook was born on 3 May 1974. She came to Leeds on 12 June 2019.\n"
+ALL_ANSWERS = [Answers("en", *values) for values in product(*(choice.answers for choice in CHOICES))]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "call.txt").write_text(CALL, encoding="utf-8")
+    (tmp_path / "table.csv").write_text("id,note\n1,Mail ada@example.com\n", encoding="utf-8")
+    (tmp_path / "broken.pdf").write_bytes(b"no PDF")
+    return tmp_path
+
+
+def test_a_sample_counts_and_suggests(folder):
+    sample = take_sample([folder])
+    assert sample.formats == {"txt": 1, "csv": 1, "pdf": 1} and list(sample.refused) == ["broken.pdf"]
+    assert sample.labels["EMAIL_ADDRESS"] == 2 and max(sample.languages, key=sample.languages.get) == "en"
+    assert "pam@" not in repr(sample)
+    answers, reasons = suggest_answers(sample)
+    assert (answers.language, answers.protect, answers.dates) == ("en", "speakers", "cover")
+    assert reasons["protect"] == "50% are conversations"
+    assert suggest_answers(sample, "eu")[0].dates == "year"
+
+
+def test_files_without_text_are_refused(tmp_path):
+    (tmp_path / "a.txt").write_text(" \n", encoding="utf-8")
+    with pytest.raises(DataError, match="none of 1 files holds text"):
+        take_sample([tmp_path])
+
+
+def test_all_answers_make_policies_that_load(tmp_path):
+    for answers in ALL_ANSWERS:
+        path = tmp_path / "p.toml"
+        path.write_text(write_policy(answers, "p", "two files"), encoding="utf-8")
+        policy = Policy.load(path)
+        assert policy.rule("DATE").operator != "keep" or answers.dates == "keep", answers
+        assert answers.dates == "keep" or policy.looks_for("DATE"), answers
+        assert answers.organisations == "keep" or policy.looks_for("ORGANIZATION"), answers
+        assert policy.rule("DATE_OF_BIRTH").operator == "tag" and policy.looks_for("DATE_OF_BIRTH"), answers
+        assert policy.public_figures == answers.public_figures, answers
+
+
+@pytest.mark.parametrize(
+    ("changes", "lacks", "holds"),
+    [
+        ({}, "2019", "[DATE_1]"),
+        ({"dates": "year"}, "June", "2019"),
+        ({"dates": "keep"}, "1974", "12 June 2019"),
+        ({"protect": "speakers"}, "June", "[DATE_1]"),
+        ({"protect": "patients", "dates": "shift"}, "12 June 2019", "[DATE_OF_BIRTH_1]"),
+        ({"come_back": "yes"}, "2019", "<DATE 1>"),
+    ],
+)
+def test_dates_become_what_was_asked_for(tmp_path, changes, lacks, holds):
+    answers = Answers(**{"language": "en", **dict.fromkeys(("dates", "organisations", "public_figures"), "cover"),
+                         "protect": "everyone", "come_back": "no", **changes})  # fmt: skip
+    path = tmp_path / "p.toml"
+    path.write_text(write_policy(answers, "p", "one file"), encoding="utf-8")
+    policy = Policy.load(path).with_(detectors=("rules", "lexicon"))
+    text = allonym.anonymize(LETTER, policy, key=bytes(32)).text
+    assert lacks not in text and holds in text and needs_key(answers) == (answers.dates == "shift")
+
+
+def test_passages_come_from_several_files_and_show_no_original_after(folder):
+    policy = Policy.load("default").with_(detectors=("rules", "speakers"))
+    passages = choose_passages(take_sample([folder]), policy, 3)
+    assert {passage.name for passage in passages} == {"call.txt", "table.csv"}
+    assert all("@" in p.before and "@" not in p.after for p in passages if "@" in p.before)
+
+
+def test_long_lines_are_cut_where_the_next_replacement_is(tmp_path):
+    (tmp_path / "a.txt").write_text(" and ".join(f"ada{i}@example.com, {'x' * i}" for i in range(40)), encoding="utf-8")
+    policy = Policy.load("default").with_(detectors=("rules",))
+    (passage,) = choose_passages(take_sample([tmp_path]), policy)
+    assert "@" not in passage.after and len(passage.before) < 300
+
+
+def test_languages_are_known_by_code_and_name():
+    assert (resolve_language("de"), resolve_language(" German ")) == ("de", "de")
+    with pytest.raises(UnknownNameError):
+        resolve_language("Klingonish")
