@@ -181,10 +181,10 @@ def suggest_answers(sample: Sample, protect: str = "") -> tuple[Answers, Mapping
             protect, reasons["protect"] = "patients", f"{sample.share_of['health']:.0%} are about health"
     is_chat = protect == "users"
     dates = "year" if protect in ("patients", "eu") else "keep" if is_chat else "cover"
-    kept = "keep" if is_chat else "cover"
+    others = "keep" if is_chat else "cover"
     for name, label in (("dates", "DATE"), ("organisations", "ORGANIZATION")):
         reasons[name] = f"{sample.labels.get(label, 0)} in the sample"
-    return Answers(language, protect, dates, kept, kept, "yes" if is_chat else "no"), reasons
+    return Answers(language, protect, dates, others, others, "yes" if is_chat else "no"), reasons
 
 
 def resolve_language(name: str) -> str:
@@ -210,9 +210,9 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         about: what the answers were made from, for the first line.
     """
     base = Policy.load(choose_preset(answers))
-    wanted_labels = [*(["DATE"] if answers.dates != "keep" else [])]
-    wanted_labels += ["ORGANIZATION"] if answers.organisations == "cover" else []
-    lacking = [label for label in wanted_labels if not base.looks_for(label)]
+    covered_labels = [*(["DATE"] if answers.dates != "keep" else [])]
+    covered_labels += ["ORGANIZATION"] if answers.organisations == "cover" else []
+    lacking = [label for label in covered_labels if not base.looks_for(label)]
     lines = [
         f"# Made by allonym init for {about}. Change what you like, then: allonym policy check FILE",
         "# All keys: docs/reference/policies.md",
