@@ -37,7 +37,11 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
     [
         ("Hi Bram, how are you?", ("Hi Bram", "PERSON", 0.7), "Bram"),
         ("low mood since Jan. Morwen rang", ("Jan. Morwen", "PERSON", 0.7), "Morwen"),
-        ("thanks to the Committee. Pascal Tierney came", ("Committee. Pascal Tierney", "PERSON", 0.9), "Pascal Tierney"),
+        (
+            "thanks to the Committee. Pascal Tierney came",
+            ("Committee. Pascal Tierney", "PERSON", 0.9),
+            "Pascal Tierney",
+        ),
         ("the officer, Sh. Mahesh Chand, left", ("Sh. Mahesh Chand", "PERSON", 0.9), "Mahesh Chand"),
         (
             "To Halcyon Broadband, Complaints",
