@@ -43,6 +43,7 @@ COMMANDS: Mapping[str, str] = {
     "from-presidio": "allonym.cli.from_presidio:from_presidio",
     "compare": "allonym.cli.compare:compare",
     "demo": "allonym.cli.demo:demo",
+    "doctor": "allonym.cli.doctor:doctor",
     "completion": "allonym.cli:completion",
 }
 
