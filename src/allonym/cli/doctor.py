@@ -130,16 +130,16 @@ def run_in_process(arguments: list[str]) -> OfflineRun:
     from allonym.cli.offline import OfflineRun
 
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "allonym.cli.offline", *arguments],
             capture_output=True,
             timeout=SECONDS,
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        return OfflineRun(**json_format.loads(done.stdout))
+        return OfflineRun(**json_format.loads(process.stdout))
     except (ValueError, TypeError):
-        raise report_failure(f"the process without network ended with code {done.returncode} and no result") from None
+        raise report_failure(f"the process without network ended with code {process.returncode} and no result") from None
     except subprocess.TimeoutExpired:
         raise report_failure(f"the process without network took longer than {SECONDS} s") from None
 
@@ -185,13 +185,13 @@ def _check_packages() -> Iterator[Check]:
         )
 
 
-def _find_fault(package: str, wanted: str) -> str:
+def _find_fault(package: str, specifier: str) -> str:
     """Return what is wrong with a package: that it lacks, or is too old; empty where nothing is."""
     try:
         version = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return package
-    least = re.search(r">=\s*([\d.]+)", wanted)
+    least = re.search(r">=\s*([\d.]+)", specifier)
     if least and _read_numbers(version) < _read_numbers(least[1]):
         return f"{package} {version}, {least[1]} is required"
     return ""
