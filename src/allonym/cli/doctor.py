@@ -139,9 +139,9 @@ def run_in_process(arguments: list[str]) -> OfflineRun:
         )
         return OfflineRun(**json_format.loads(process.stdout))
     except (ValueError, TypeError):
-        raise report_failure(f"the process without network ended with code {process.returncode} and no result") from None
+        raise report_failure(f"the run without network ended with code {process.returncode} and no result") from None
     except subprocess.TimeoutExpired:
-        raise report_failure(f"the process without network took longer than {SECONDS} s") from None
+        raise report_failure(f"the run without network took longer than {SECONDS} s") from None
 
 
 def _check_versions() -> Check:
