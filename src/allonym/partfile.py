@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from hashlib import blake2b
@@ -34,6 +34,7 @@ _KINDS = {
     stat.S_IFBLK: "a device",
 }
 _SHOWN = 50  # characters of the target's name in that of its part file; names have at most 255 bytes
+_TOKEN = 12  # random bytes in the name of a part file
 _umask_lock = threading.Lock()
 
 
@@ -222,12 +223,26 @@ def write_file(
         part.close(remove=True)
 
 
+def remove_part_files(targets: Iterable[Path], *but: Path) -> None:
+    """Remove announced part files beside their targets, but some: where the machine failed, no journal names them."""
+    starts: dict[Path, set[str]] = {}
+    for target in targets:
+        starts.setdefault(target.parent, set()).add(f".{target.name[:_SHOWN]}")
+    kept = {os.path.realpath(path) for path in but}
+    for folder, names in starts.items():
+        with suppress(OSError), os.scandir(folder) as entries:
+            for path in [Path(e.path) for e in entries if e.name.endswith(PART)]:
+                start, _, token = path.name.removesuffix(PART).rpartition(".")
+                if start in names and len(token) == 2 * _TOKEN and os.path.realpath(path) not in kept:
+                    path.unlink(missing_ok=True)
+
+
 def _create_part_file(target: Path, announce: Callable[[Path], object] | None) -> tuple[int, Path]:
     """Return the descriptor and the path of a new part file, locked."""
     if announce is None:
         _remove_abandoned_files(target.parent.absolute())
     while True:
-        token = os.urandom(12).hex()
+        token = os.urandom(_TOKEN).hex()
         path = target.with_name(f".{target.name[:_SHOWN]}.{token}{PART if announce else SCRATCH}")
         if announce is not None:
             announce(path)

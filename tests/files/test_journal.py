@@ -137,3 +137,17 @@ def test_the_next_run_removes_the_part_files_that_the_journal_names(tmp_path):
     journal.close(remove=False)
     begin(target, overwrite=True).close(remove=True)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{"resume": True}, {"overwrite": True}, {}])
+def test_a_part_file_that_no_journal_names_goes_when_its_target_is_written(tmp_path, policy, options):
+    source, target = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
+    source.write_text('{"text": "Mail ada@example.com"}\n{', encoding="utf-8")
+    token = "0123456789abcdef01234567"
+    names = ("out.jsonl", "out.jsonl.quarantine.jsonl", "plans.jsonl", "other.jsonl")
+    parts = [tmp_path / f".{name}.{token}.allonym-part" for name in names]
+    for part in parts:
+        part.write_text("the machine lost power before the journal was on the disk", encoding="utf-8")
+    anonymize_path(source, target, policy, plans=tmp_path / "plans.jsonl", **options)
+    assert [part.exists() for part in parts] == [False, False, False, True]
+    assert target.exists()

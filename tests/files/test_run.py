@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from allonym.errors import DataError, UsageError
+from allonym.errors import DataError, EndpointError, UsageError, VaultError
 from allonym.files import anonymize_path, read_documents, tasks
 from allonym.files import run as runs
 from allonym.files.encoding import SAMPLE
@@ -65,6 +65,27 @@ def test_a_pass_over_a_corpus_cannot_be_resumed(tmp_path, policy):
     (tmp_path / "in.jsonl").write_bytes(records(3))
     with pytest.raises(UsageError, match="vault"):
         anonymize_path(tmp_path / "in.jsonl", tmp_path / "o.jsonl", policy, resume=True, vault=Corpus(None))
+
+
+@pytest.mark.parametrize("error", [VaultError("the disk is full"), EndpointError("no answer")])
+def test_a_run_whose_vault_or_endpoint_fails_can_go_on(tmp_path, policy, monkeypatch, error):
+    (tmp_path / "in").mkdir()
+    for name in "abc":
+        (tmp_path / "in" / f"{name}.txt").write_text(f"{name}@example.com")
+    real = runs.anonymize_task
+
+    def fail_at_second(job, task, findings=None):
+        if task.place.item == 1:
+            raise error
+        return real(job, task, findings)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "anonymize_task", fail_at_second)
+        with pytest.raises(type(error)):
+            anonymize_path(tmp_path / "in", tmp_path / "out", policy)
+    assert [p.name for p in (tmp_path / "out").iterdir()] == ["a.txt"]
+    anonymize_path(tmp_path / "in", tmp_path / "out", policy, resume=True)
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt", "c.txt"]
 
 
 def test_report_counts_and_holds_no_text(run, tmp_path, policy):

@@ -59,3 +59,24 @@ def test_empty_file(run):
 @pytest.mark.parametrize("name", [".env", "a.py", "a.sql", "a.toml.gz", "A.LOG"])
 def test_source_code_and_settings_are_text(name):
     assert format_of(name) == (get_format("txt"), name.endswith(".gz"))
+
+
+@pytest.mark.parametrize("suffix", ["srt", "vtt"])
+def test_what_stands_behind_times_or_in_angle_brackets_is_read(run, suffix):
+    head = "WEBVTT\n\n" if suffix == "vtt" else ""
+    cues = [
+        "00:00:01.000 --> 00:00:02.000 align:start write to ada@quillfeather.example\n<i>Well</i>",
+        "00:00:03.000 --> 00:00:04.000bob@quillfeather.example\nIt is <cy@quillfeather.example>, <font color=red>no</font>",
+        "00:00:05.000 --> dan@quillfeather.example\n{\\an8}Up, {\\eve@quillfeather.example}",
+        "00:00:07.000 --> 00:00:08.000 line:0 position:20% X1:40\n<v Ann>Yes. <b title='fay@quillfeather.example'>",
+    ]
+    out, _ = run(f"a.{suffix}", (head + "\n\n".join(cues)).encode())
+    assert b"quillfeather" not in out and out.count(b"[EMAIL_ADDRESS_") == 6
+    for kept in (
+        b"00:00:01.000 --> 00:00:02.000 align:start",
+        b"<i>Well</i>",
+        b"<font color=red>no</font>",
+        b"{\\an8}Up",
+    ):
+        assert kept in out
+    assert b"00:00:07.000 --> 00:00:08.000 line:0 position:20% X1:40\n" in out

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from allonym import __version__
 from allonym.batch import Findings, Key, run_ordered
 from allonym.document import Document, Span
-from allonym.errors import AllonymError, DataError, RefusedContent, UsageError
+from allonym.errors import AllonymError, DataError, EndpointError, RefusedContent, UsageError, VaultError
 from allonym.files.items import (
     Item,
     check_outputs_distinct,
@@ -41,7 +41,7 @@ from allonym.files.tasks import (
     read_tasks,
 )
 from allonym.keys import derive_operator_key
-from allonym.partfile import PartFile, write_file
+from allonym.partfile import PartFile, remove_part_files, write_file
 from allonym.plan import ReaderScore, digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
@@ -178,8 +178,10 @@ def anonymize_path(
         keep = resume and not overwrite and run.record_ending()
         return run_report
     except (KeyboardInterrupt, OSError, AllonymError) as error:
-        # A run that was interrupted, or whose disk is full, can still be resumed.
-        keep = run.resumed or not isinstance(error, (DataError, UsageError))
+        # A run that was interrupted, or whose disk or that of its vault is full, can still be resumed.
+        is_outside = not isinstance(error, (DataError, UsageError))
+        is_outside = is_outside or (isinstance(error, (VaultError, EndpointError)) and run.has_written)
+        keep = run.resumed or is_outside
         raise
     finally:
         run.close(keep_unfinished=keep)
@@ -290,6 +292,11 @@ class Run:
         self._lengths = (0, 0)  # of the quarantine and plan files, at the beginning of the current file
         self._last = time.monotonic()
 
+    @property
+    def has_written(self) -> bool:
+        """Whether there is an output, or a part of one."""
+        return bool(self.digests or self.refused or self._out)
+
     def read_tasks(self, size: int) -> Iterator[Task]:
         """Yield all chunks of all files, from the point where the run stopped."""
         return read_tasks(self.items, self.job, self.is_folder, size, Stretch(self.start, self.offset, read=self.read))
@@ -303,7 +310,11 @@ class Run:
         Raises:
             UsageError: the earlier run had ended, and its sources or outputs were changed since.
         """
-        if self.journal is None or not self.resumed:
+        if self.journal is None:
+            return
+        targets = [item.target for item in self.items] + [lines.target for lines in (self.quarantine, self.plans)]
+        if not self.resumed:
+            remove_part_files(filter(None, targets))
             return
         lengths = (0, 0)
         file_lines = {line["done"]: line for line in self.journal.file_lines}  # a file may have been made again
@@ -339,6 +350,7 @@ class Run:
                 lines.resume_after(length, self.journal.find_part(lines.target))
                 part_paths += [lines.part.path] if lines.part else []
         self.journal.remove_parts(*part_paths)
+        remove_part_files(filter(None, targets), *part_paths)
 
     def _check_not_changed_after_ending(self, item: Item, ending: Mapping[str, Any]) -> None:
         if ending and item.target is not None and item.target.exists():

@@ -18,9 +18,19 @@ from allonym.files.encoding import count_encoding, decode_file
 from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
 
-_TIMES = re.compile(r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+[ \t]*-->")
+_TIME = r"[ \t]*(?:\d+:)?\d+:\d+[.,]\d+"
+_TIMES = re.compile(
+    rf"{_TIME}[ \t]*-->{_TIME}(?:[ \t]+(?:[XY][12]:\d+|(?:line|position|size|align|vertical):[\w.,%-]+)(?!\S))*[ \t]*"
+)
 _LINE = re.compile(r"[^\r\n]*")
-_TAG = re.compile(r"<v(?:\.[^\s>]*)?[ \t]+(?P<voice>[^>]*)>|</?[a-zA-Z][^<>]*>|<[\d:.]+>|</?[a-z]>|\{\\[^}]*\}")
+_TAG = re.compile(
+    r"""<v(?:\.[\w-]*)*[ \t]+(?P<voice>[^>]*)>
+    | </?(?i:b|i|u|s|em|strong|c|v|ruby|rt|lang|font)(?:\.[\w-]*)*
+      (?:[ \t]+(?:[a-z]{2,3}(?:-\w{2,8})*|(?i:color|face|size)=(?:"[\w\ #,-]*"|'[\w\ #,-]*'|[\w#-]+)))*[ \t]*/?>
+    | <[\d:.]+> | \{(?:\\[a-zA-Z]{1,4}[\d&(),.A-F-]*)+\}""",
+    re.X,
+)
+"""What is no text: tags that subtitles have, with the attributes that these have, and codes such as ``{\\an8}``."""
 _NUMBER = re.compile(r"[ \t]*\d*[ \t]*")
 
 
@@ -50,8 +60,10 @@ def find_subtitle_segments(text: str, is_webvtt: bool) -> Iterator[Segment]:
             continue
         line = match.group()
         begins, first = first, False
-        if _TIMES.match(line) or _NUMBER.fullmatch(line):
+        if _NUMBER.fullmatch(line):
             continue
+        if times := _TIMES.match(line):
+            start += times.end()
         if is_webvtt and begins and line.startswith("WEBVTT"):
             start += len("WEBVTT")
         position = start
