@@ -228,12 +228,12 @@ def remove_part_files(targets: Iterable[Path], *but: Path) -> None:
     starts: dict[Path, set[str]] = {}
     for target in targets:
         starts.setdefault(target.parent, set()).add(f".{target.name[:_SHOWN]}")
-    kept = {os.path.realpath(path) for path in but}
+    resumed_paths = {os.path.realpath(path) for path in but}
     for folder, names in starts.items():
         with suppress(OSError), os.scandir(folder) as entries:
             for path in [Path(e.path) for e in entries if e.name.endswith(PART)]:
                 start, _, token = path.name.removesuffix(PART).rpartition(".")
-                if start in names and len(token) == 2 * _TOKEN and os.path.realpath(path) not in kept:
+                if start in names and len(token) == 2 * _TOKEN and os.path.realpath(path) not in resumed_paths:
                     path.unlink(missing_ok=True)
 
 
