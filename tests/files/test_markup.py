@@ -34,10 +34,28 @@ MAIL = "[EMAIL_ADDRESS_1]"
         ("caf&eacute;&nbsp;a@example.com &#233;&copy &lt;b&#62;", f"caf&eacute;&nbsp;{MAIL} &#233;&copy &lt;b&#62;"),
         ("a&#64;example.com&nbsp;&quot;x&quot;", f"{MAIL}&nbsp;&quot;x&quot;"),
         ('<p title="it\'s &eacute; a@example.com">', f'<p title="it\'s &eacute; {MAIL}">'),
+        ("<p>she <a@example.com> wrote</p>", f"<p>she <{MAIL}> wrote</p>"),
+        ("<p a@example.com>x</p a@example.com>", f"<p {MAIL}>x</p {MAIL}>"),
+        ("<p 'a@example.com' hidden a@example.com=2>", f"<p '{MAIL}' hidden {MAIL}=2>"),
+        ("<!DOCTYPE a@example.com><mail.a@example.com</mail>", f"<!DOCTYPE {MAIL}><[EMAIL_ADDRESS_2]</mail>"),
     ],
 )
 def test_html(run, source, expected):
     assert run("a.html", source.encode())[0].decode() == expected
+
+
+def test_text_in_angle_brackets_is_read(run):
+    out, _ = run("a.html", b"<p>Dear Ms Alderney, see <Ms Alderney> and <Alderney Post></p><my-tag @click='a'><o:p>")
+    assert b"Alderney" not in out and out.endswith(b"<my-tag @click='a'><o:p>")
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["<a><a@example.com/></a>", "<a a@example.com>x</a>", "<!DOCTYPE a@example.com><a/>", "<a a@example.com='1'/>"],
+)
+def test_xml_that_is_not_well_formed_keeps_no_address(run, source):
+    out, _ = run("a.xml", source.encode())
+    assert out.decode() == source.replace("a@example.com", MAIL)
 
 
 def test_html_tags_do_not_become_markup(run, policy):

@@ -32,7 +32,17 @@ _STRUCTURAL = (
     "class type rel lang xml:lang charset width height colspan rowspan role method enctype target media dir align "
     "valign tabindex http-equiv border cellpadding cellspacing bgcolor color"
 )
+_BLOCKS = (
+    "address applet area article aside audio base basefont bgsound blockquote body br button canvas caption center "
+    "circle clippath col colgroup dd defs desc details dialog dir div dl dt ellipse embed fieldset figcaption figure "
+    "footer form frame frameset g h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input legend li line link "
+    "main map marquee mask math menu meta meter nav noframes noscript object ol optgroup option output p param path "
+    "pattern picture polygon polyline pre progress rect rp rt ruby script search section select slot source stop style "
+    "summary svg symbol table tbody td template text textarea tfoot th thead title tr track tspan ul use video xml"
+)
 INLINE = frozenset(_INLINE.split())
+ELEMENTS = INLINE | frozenset(_BLOCKS.split())
+"""Elements of HTML, and those of SVG that stand in pages most often."""
 STRUCTURAL = frozenset(_STRUCTURAL.split())
 """Attributes for the layout or function of a page, without personal data. All others are anonymised."""
 
@@ -44,13 +54,19 @@ SPOKEN = frozenset(
 _TOKEN = re.compile(
     r"""<!--(?P<comment>.*?)(?:-->|\Z)
     |<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
-    |<!DOCTYPE[^>]*>
+    |<!DOCTYPE(?P<type>[^>]*)>
     |<\?(?P<pi>.*?)(?:\?>|>|\Z)
     |<(?P<tag>/?[a-zA-Z][^\s/>]*)(?P<attributes>(?:"[^"]*+"|'[^']*+'|[^'">]++)*+)>""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
+_PLAIN_TAG = re.compile(r"/?[^\W\d][\w:.-]*")
+_PLAIN_NAME = re.compile(r"[@#*:(\[]*[^\W\d][\w:.-]*[)\]]*")
+_PLAIN_TYPE = re.compile(
+    r"""(?i)<!DOCTYPE\s+[\w:.-]+(?:\s+PUBLIC\s+"-//[\w/ .,+:-]*")?(?:\s+"https?://[\w/.-]*")?\s*>"""
+)
+_WORD = re.compile(r"[^\s/=]+")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED = 200
 
@@ -175,6 +191,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
             tables.read_tag(tag, position)
+        attribute_segments.extend(_find_unusual_words(match, is_html=True))
         if match["attributes"]:
             attribute_segments.extend(_find_attribute_segments(source, *match.span("attributes")))
         if tag in _RAW:
@@ -198,6 +215,33 @@ def _find_raw_segments(source: str, start: int, end: int, role: str) -> Iterator
         start = match.end()
     if start < end:
         yield Segment(start, end, source[start:end], str, "\n", role=role)
+
+
+def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Iterator[Segment]:
+    """Yield what is no plain name in a tag or document type, such as the address in ``<ada@example.com>``.
+
+    In HTML a tag of an unknown name without values is text that somebody forgot to escape: ``<Ada Brook>``.
+    """
+    source = token.string
+    if token["type"] and not _PLAIN_TYPE.fullmatch(token[0]):
+        yield Segment(*token.span("type"), token["type"], str, "\n", role=TECHNICAL)
+    if not token["tag"]:
+        return
+    (start, position), end = token.span("tag"), token.end("attributes")
+    name = token["tag"].removeprefix("/").lower()
+    if is_html and name not in ELEMENTS and not set(name) & set(":-") and "=" not in token["attributes"]:
+        yield Segment(start, end, source[start:end], str, "\n")
+        return
+    if not _PLAIN_TAG.fullmatch(token["tag"]):
+        yield Segment(start, position, token["tag"], str, "\n", role=TECHNICAL)
+    pieces = []
+    for attribute in _ATTRIBUTE.finditer(source, position, end):
+        pieces.append((position, attribute.end(1)))
+        position = attribute.end()
+    for a, b in (*pieces, (position, end)):
+        for word in _WORD.finditer(source, a, b):
+            if not _PLAIN_NAME.fullmatch(word[0]):
+                yield Segment(*word.span(), word[0], str, " ", role=TECHNICAL)
 
 
 def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segment]:
@@ -249,6 +293,7 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
             if match[name] and not (name == "pi" and match[name].startswith("xml ")):
                 where = tuple(path) if name == "cdata" else ()
                 yield where, Segment(*match.span(name), match[name], str, role=TECHNICAL if name == "pi" else PROSE)
+        yield from (((), segment) for segment in _find_unusual_words(match))
         tag = match["tag"] or ""
         local = tag.rpartition(":")[2]
         if tag.startswith("/"):
