@@ -57,6 +57,13 @@ def test_phrases_and_codes(text, want):
     assert re.fullmatch(want, play(text))
 
 
+@pytest.mark.parametrize(("union", "rep"), [("Unison", "union rep"), ("GMB", "shop steward"), ("RMT", "union member")])
+def test_a_union_and_its_reps_become_others_in_words(union, rep):
+    out = play(f"She was a {{{rep}|TRADE_UNION}} of {{{union}|TRADE_UNION}}.")
+    assert "[" not in out and union not in out and rep not in out
+    assert out.removesuffix(".").split(" of ")[1] in list_words("general", "TRADE_UNION", file="ordinary.toml")
+
+
 def test_names_in_small_letters_stay_names():
     assert not is_ordinary_text("toby marsh") and not is_ordinary_text("rose") and not is_ordinary_text("london")
     given_name, family = play("{toby marsh|PERSON} left").split()[:2]

@@ -328,3 +328,17 @@ def test_korean_names_in_ji_are_names_and_honorifics_are_none():
 def test_a_long_word_has_few_near_forms():
     assert _list_deletion_forms("Connor") >= {"connor", "onnor", "conno"}
     assert _list_deletion_forms("c" * 5000) == {"c" * 5000}
+
+
+def test_initials_that_are_another_persons_get_a_second_letter():
+    text = "{Bea Fox|PERSON} ({BF|PERSON}), {Cal Moss|PERSON} ({CM|PERSON}), {Dee Nash|PERSON} ({DN|PERSON}) met."
+    for number in range(60):
+        out = play(text, key=number.to_bytes(32, "big"))
+        initials = re.findall(r"\((.*?)\)", out)
+        assert len(set(initials)) == 3 and all(re.fullmatch("[A-Z][a-z]?[A-Z]", letters) for letters in initials)
+
+
+def test_initials_that_are_a_given_name_too_are_initials():
+    out = play("{Brenda Oakes|PERSON} spoke. {BO|PERSON} to write, {Brenda|PERSON} to pay.")
+    given_name, family = out.split()[:2]
+    assert f" {given_name[0]}{family[0]} to write" in out

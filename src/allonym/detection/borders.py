@@ -23,7 +23,7 @@ COUNTED = re.compile(
     r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
     r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
     r"|question|appendix|annex|build|plots?)"
-    r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
+    r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?(?:(?:, | and | & |, and )\d{1,4}[A-Za-z]?)*|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 HYPHENS = "-‐‑"
 _TITLE = re.compile(r"(?i:(?:mrs?|ms|mx|dr|prof|shri|smt|sh\.)\.?) (?=[^\W\d_a-zß-öø-ÿ])")

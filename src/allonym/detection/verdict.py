@@ -83,6 +83,8 @@ _OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
+_FORMAT = re.compile(r"(?i)(?:([dmyhsx#])\1+[/:. -]?)+")
+"""How a form asks for a date or a number: "DD/MM/YYYY"."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+")
 _NUMBERED_ROLE = re.compile(r"(?im)^[ \t]*(?:person|speaker|participant|caller|agent|voice) \Z")
 _OPENING_LENGTH = 40  # characters of a speaker's label, and of what opens a turn, at most
@@ -315,6 +317,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if _names_number(text, start, end) or (span.label == "DATE" and _LANGUAGE_LEVEL.fullmatch(surface)):
         return True
     if surface.rstrip(".") in _ADDRESSES or _VERSION.fullmatch(surface):
+        return True
+    if _FORMAT.fullmatch(surface):
         return True
     if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
         return True

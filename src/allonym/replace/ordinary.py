@@ -112,13 +112,15 @@ def cover_surface(cast: Cast, target: Wanted, surface: str) -> str | None:
     lineage = cast.get_lineage(target)
     if not _TAGGED.isdisjoint(lineage):
         return None
-    acronym = surface if _ACRONYM.fullmatch(surface) and lineage[-1] not in _NAMES else ""
-    is_listed = surface.lower() in _map_words_to_lists() and lineage[-1] in ("OCCUPATION", "ORGANIZATION")
+    is_union = lineage[-1] == "TRADE_UNION"
+    acronym = surface if _ACRONYM.fullmatch(surface) and lineage[-1] not in _NAMES and not is_union else ""
+    is_listed = surface.lower() in _map_words_to_lists() and (is_union or lineage[-1] in ("OCCUPATION", "ORGANIZATION"))
     choices = (
         partial(_change_code, cast, surface),
         partial(_choose_listed_word, cast, surface if is_listed else ""),  # Police is a town, too
         partial(_choose_known_thing, cast, lineage, surface),
         partial(_change_code, cast, acronym, is_acronym=True),
+        partial(_choose_general_word, cast, lineage[-1], surface.lower() if is_union else ""),
         partial(_choose_ordinary_words, cast, lineage[-1], surface),
     )
     return next((new for choice in choices if (new := choice()) is not None), None)
@@ -238,6 +240,8 @@ def _choose_listed_word(cast: Cast, word: str) -> str | None:
 
 
 def _choose_general_word(cast: Cast, family: str, word: str) -> str | None:
+    if not word:
+        return None
     sort = family if family in read_toml(_FILE)["general"] else "other"
     plural = word.lower().endswith("s") and not word.lower().endswith(_SINGULAR)
     return _assign_word(cast, f"{family} {word.lower()}", list_words("general", sort, file=_FILE), word, plural=plural)

@@ -20,7 +20,7 @@ from allonym.detection.words import read_dictionary
 from allonym.document import NAMESAKE
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Wanted
-from allonym.replace import naming
+from allonym.replace import naming, ordinary
 from allonym.replace.cast import Cast, Propose, Renderer, Telling
 from allonym.replace.codes import draw_digits
 from allonym.replace.naming import ARTICLES, ELIDED, ROMAN, Piece, load_name_tables, make_family_name_key, split_hyphens
@@ -51,6 +51,7 @@ _LONG = 32  # letters from which on nobody mistakes a name for another by one of
 _LETTERS = "ABCDEGHJKLMNPRSTVW"
 _WRITTEN = re.compile(r"(?:Ma?c|O['’]|D['’]|Fitz|De|Di|La|Le|Van)?[^\W\d_a-z][^\W\d_A-Z]*(?:-[^\W\d_]+)*")
 _LOGIN = re.compile(r"(?P<lead>(?i:user(?:\s?name)?|login|account)\s+)?(?P<name>[a-z]{2,}[a-z0-9]*(?:[._-][a-z0-9]+)*)")
+_INITIALS = re.compile(r"[A-Z]{2,4}")
 _LOGIN_CONTEXT = re.compile(r"\b(?i:user(?:\s?name)?|login|account)[\s:]+\Z")
 _FIRMS = ("company", "bank", "newspaper")
 _DIGITS = re.compile(r"\d+")
@@ -91,12 +92,16 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
             _reserve_name(cast, word, "")
     players: dict[Person, None] = {}
     by_name: dict[tuple[Names, Names], Person] = {}
+    wanted = {target.entity.key: target for target in named}
     for reader, person in zip(readers, people, strict=True):
         player = _find_same_person(person, by_name)
         if player not in players:
             _assign_person_names(cast, player)
             players[player] = None
         out[reader.entity.key] = partial(_render_surface, cast, player)
+        target = wanted[reader.entity.key]
+        if any(map(_INITIALS.fullmatch, target.surfaces)):
+            cast.alternatives[reader.entity.key] = partial(_render_longer_initials, cast, player, target)
     _register_people(cast, tuple(players))
     if logins:
         from allonym.replace.mailbox import Mailboxes  # which needs this module
@@ -474,7 +479,9 @@ def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
     if elided is not None and normalize_surface(text[elided.end() :]) == known_word:
         new = _render_name_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
-    if known_word is None and 2 <= len(word) <= 4 and text.isupper() and text.isalpha():
+    others = [known for known in person.list_words() if known != word]
+    stands_for_others = len(others) > 1 and word in ("".join(w[0] for w in others), others[0][0] + others[-1][0])
+    if (known_word is None or stands_for_others) and _INITIALS.fullmatch(text):
         return _render_initials(cast, person, word)
     if known_word is None and "-" in text:
         parts = [_render_name_word(cast, person, p) if p else "" for p in text.split("-")]
@@ -501,12 +508,22 @@ def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
     return new
 
 
+def _render_longer_initials(cast: Cast, person: Person, target: Wanted, surface: str) -> str | None:
+    """Return initials with the second letter of the given name, as in ``BeF``, where another person has ``BF``."""
+    given, family = (person.new.get(words[0], "") if words else "" for words in (person.given, person.family[-1:]))
+    if given and family and _INITIALS.fullmatch(surface):
+        return to_ascii_letters(given)[:2] + to_ascii_letters(family)[:1]
+    return ordinary.cover_surface(cast, target, surface)
+
+
 def _render_initials(cast: Cast, person: Person, word: str) -> str:
-    words = list(person.list_words())
+    words = [known for known in person.list_words() if known != word]
     for group in (words, words[:1] + words[-1:]):
         if word == "".join(w[0] for w in group) and all(w in person.new for w in group):
             return "".join(to_ascii_letters(person.new[w])[:1] for w in group).upper()
-    by_letter = {w[0]: w for w in (*person.given, *person.family) if w in person.new}  # Z. Rahman is ZR, too
+    by_letter = {
+        w[0]: w for w in (*person.given, *person.family) if w in person.new and w != word
+    }  # Z. Rahman is ZR, too
     is_family_last = bool(person.family) and by_letter.get(word[-1]) == person.family[-1]
     names = [by_letter.get(letter, "") if is_family_last else "" for letter in word]
     return "".join(

@@ -11,9 +11,11 @@ SHORT_DATE = re.compile(r"(?<![\w./,\-])([0-9]{1,2})/([0-9]{1,2})(?![\w/\-]|[.,]
 _FULL_DATE = re.compile(r"(?<![\w./\-])([0-9]{1,2})[/.\-]([0-9]{1,2})[/.\-](?:[0-9]{4}|[0-9]{2})(?![\w/\-]|\.[0-9])")
 _DAY_FIRST = re.compile(
     r"(?<![\w+])\+(?!63|81|82|86)[2-9](?:[ ().\u00a0\-]{0,2}[0-9]){8,13}(?![0-9])"
-    r"|(?<!\w)[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?!\w)"
+    r"|(?<!\w)[A-Z]{1,2}[0-9][0-9A-Z]? [0-9][A-Z]{2}(?!\w)|£ ?[0-9]|\bNHS\b"
+    r"|(?<![\w.,+])0[1-37][0-9]{2,4} [0-9]{3} ?[0-9]{3,4}(?![0-9])"
+    r"|(?<![\w.])[0-9]{1,2}\.[0-9]{1,2}\.(?:19|20)[0-9]{2}(?![\w.]*[0-9])"
 )
-"""A telephone number of a country in which the day is written first, or a British postcode."""
+"""A telephone number of a country in which the day is written first, what only the British write, or dots in a date."""
 _MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _WORDED = re.compile(
     rf"\b(?:[0-9]{{1,2}}(?:st|nd|rd|th)? (?:of )?({_MONTH})|({_MONTH}) [0-9]{{1,2}}(?:st|nd|rd|th)?)\b"
@@ -26,7 +28,8 @@ def find_date_order(text: str, default: str = "") -> str:
     """Tell how a text writes its dates in digits: ``dmy``, ``mdy``, or ``default`` where they do not tell.
 
     Dates with a year count first, then those without one. Where these do not tell, most of the dates with the name of
-    a month, a telephone number of a country that writes the day first, or a British postcode make ``mdy`` ``dmy``.
+    a month, a telephone number of a country that writes the day first, dots in a date, pounds, the NHS or a British
+    postcode make ``mdy`` ``dmy``.
 
     >>> find_date_order("from 9/2/2022 to 23/2/2022")
     'dmy'
