@@ -92,14 +92,14 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
             _reserve_name(cast, word, "")
     players: dict[Person, None] = {}
     by_name: dict[tuple[Names, Names], Person] = {}
-    wanted = {target.entity.key: target for target in named}
+    targets_by_key = {target.entity.key: target for target in named}
     for reader, person in zip(readers, people, strict=True):
         player = _find_same_person(person, by_name)
         if player not in players:
             _assign_person_names(cast, player)
             players[player] = None
         out[reader.entity.key] = partial(_render_surface, cast, player)
-        target = wanted[reader.entity.key]
+        target = targets_by_key[reader.entity.key]
         if any(map(_INITIALS.fullmatch, target.surfaces)):
             cast.alternatives[reader.entity.key] = partial(_render_longer_initials, cast, player, target)
     _register_people(cast, tuple(players))
