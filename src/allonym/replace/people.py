@@ -479,7 +479,7 @@ def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
     if elided is not None and normalize_surface(text[elided.end() :]) == known_word:
         new = _render_name_word(cast, person, text[elided.end() :])
         return None if new is None else elided[0] + new
-    others = [known for known in person.list_words() if known != word]
+    others = [name for name in person.list_words() if name != word]
     stands_for_others = len(others) > 1 and word in ("".join(w[0] for w in others), others[0][0] + others[-1][0])
     if (known_word is None or stands_for_others) and _INITIALS.fullmatch(text):
         return _render_initials(cast, person, word)
@@ -510,14 +510,14 @@ def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
 
 def _render_longer_initials(cast: Cast, person: Person, target: Wanted, surface: str) -> str | None:
     """Return initials with the second letter of the given name, as in ``BeF``, where another person has ``BF``."""
-    given, family = (person.new.get(words[0], "") if words else "" for words in (person.given, person.family[-1:]))
-    if given and family and _INITIALS.fullmatch(surface):
-        return to_ascii_letters(given)[:2] + to_ascii_letters(family)[:1]
+    first, last = (person.new.get(words[0], "") if words else "" for words in (person.given, person.family[-1:]))
+    if first and last and _INITIALS.fullmatch(surface):
+        return to_ascii_letters(first)[:2] + to_ascii_letters(last)[:1]
     return ordinary.cover_surface(cast, target, surface)
 
 
 def _render_initials(cast: Cast, person: Person, word: str) -> str:
-    words = [known for known in person.list_words() if known != word]
+    words = [name for name in person.list_words() if name != word]
     for group in (words, words[:1] + words[-1:]):
         if word == "".join(w[0] for w in group) and all(w in person.new for w in group):
             return "".join(to_ascii_letters(person.new[w])[:1] for w in group).upper()
