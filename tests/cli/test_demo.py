@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+import sys
+import webbrowser
 from importlib.resources import files
 
 import pytest
 
-from allonym.cli.demo import CORPUS, EXAMPLES
+from allonym.cli import demo
+from allonym.cli.demo import CORPUS, EXAMPLES, PAGE
 
 # What the examples hold that rules and lists must find.
 IDENTIFIERS = [
-    "Quint", "Fenwicks", "F-E-N-W-I-C-K", "Mr. Fenwick", "415-555-0132", "tobias dot fenwick at example dot com",
+    "Quint", "F-E-N-W-I-C-K", "Mr. Fenwick", "415-555-0132", "tobias dot fenwick at example dot com",
     "four one, nine zero two seven", "Ines", "ifenwick84", "March 14, 1981", "4111 1111 1111 1111", "203.0.113.24",
     "Osei", "3 May 1974", "946 0958", "amara.osei@example.org", "0044 0532", "12 34 56 C", "https://osei.example/cv",
     "a.osei[at]", "1M8GDM9AXKP042788", "Tanabe", "555-0147", "Doyle", "lorcan@", "5555 5555 5555 4444",
@@ -45,3 +49,31 @@ def test_save_writes_the_examples_into_a_new_folder(run, tmp_path):
     assert {p.name for p in folder.iterdir()} == {*EXAMPLES, CORPUS}
     again = run("demo", "--save", str(folder))
     assert again.code == 2 and "--save needs a new folder" in again.err
+
+
+def test_an_answer_is_restored(run):
+    out = run("demo").out
+    assert "  I shall call [PERSON_2] on [PHONE_NUMBER_1].\n  I shall call Tobias Fenwick on 415-555-0132.\n" in out
+
+
+@pytest.mark.parametrize("has_screen", [True, False])
+def test_open_writes_a_page_and_opens_it_on_a_screen(run, tmp_path, monkeypatch, has_screen):
+    opened = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "has_screen", lambda: has_screen)
+    monkeypatch.setattr(webbrowser, "open", lambda address: not opened.append(address))
+    result = run("demo", "--open")
+    assert result.code == 0 and PAGE in result.err
+    assert opened == ([(tmp_path / PAGE).as_uri()] if has_screen else [])
+    page = (tmp_path / PAGE).read_text(encoding="utf-8")
+    assert "5 of 5 texts come back exactly" in page and "worst of three intruders is the" in page
+    assert re.findall(r"(?:src|href)=", page) == []
+    assert "are invented" in page and "Keep it as safe" not in page
+
+
+def test_without_the_packages_the_risk_is_said_to_be_not_measured(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "has_screen", lambda: False)
+    monkeypatch.setitem(sys.modules, "allonym.evaluate.cards", None)
+    assert run("demo", "--open").code == 0
+    assert "Not measured here" in (tmp_path / PAGE).read_text(encoding="utf-8")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +14,8 @@ import click
 
 from allonym.cli.options import declare_policy
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import is_terminal, make_console, print_heading, print_table
-from allonym.errors import UsageError
+from allonym.cli.terminal import is_terminal, make_console, print_heading, print_note
+from allonym.errors import UsageError, write_install_command
 from allonym.partfile import write_file
 from allonym.scratch import open_scratch_folder
 from allonym.settings import declare_setting
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from allonym.document import Document
     from allonym.pipeline import Anonymized
+    from allonym.policy import Policy
 
 EXAMPLES: Mapping[str, str] = {
     "call.txt": "a call to customer service",
@@ -34,6 +38,10 @@ EXAMPLES: Mapping[str, str] = {
 CORPUS = "calls.jsonl"
 """Eight invented earnings calls, saved beside the examples, for ``allonym swap``."""
 
+_FACT_WORDS = {"kin": "relatives"}
+
+PAGE = "allonym-demo.html"
+
 _KEY = b"a key for the demonstration only"
 
 
@@ -42,6 +50,11 @@ _KEY = b"a key for the demonstration only"
 def demo(
     *,
     policy: str = declare_policy(),
+    open: bool = declare_setting(
+        False,
+        f"write {PAGE} into this folder, with before and after, findings, restoring and risk, and open it in the "
+        "browser",
+    ),
     save: Path | None = declare_setting(
         None,
         "only write the example files into this new folder, for trying other commands",
@@ -49,13 +62,14 @@ def demo(
         option="FOLDER",
     ),
 ) -> None:
-    """Anonymise three bundled examples and show them before and after. Works offline, in a second.
+    """Anonymise three bundled examples, show them before and after, and restore a text. Works offline, in a second.
 
     All people, companies and numbers in them are invented.
 
     \b
     Examples:
       allonym demo
+      allonym demo --open
       allonym demo --policy textwash
       allonym demo --save try && allonym anonymize try try-safe
     """
@@ -75,7 +89,11 @@ def demo(
         click.echo(f"{len(EXAMPLES) + 1} files in {save}; now: allonym anonymize {save} {save}-safe")
         return
     loaded = Policy.load(policy)
+    if open:
+        _show_page(loaded)
+        return
     mentions: Counter[str] = Counter()
+    answer = None
     for name, what in EXAMPLES.items():
         print_heading(f"{name}: {what}")
         with as_file(folder.joinpath(name)) as path, open_scratch_folder() as target:
@@ -88,9 +106,105 @@ def demo(
         _print_examples(pairs)
         for _, result in pairs:
             mentions.update(result.report.labels)
+            answer = answer or _restore_answer(result)
     print_heading("replaced")
+    click.echo(f"  {_describe_counts(mentions, 6)}\n")
+    if answer is not None:
+        print_heading("restored: an answer about the call")
+        click.echo(f"  {click.style(answer[0], fg='green')}\n  {click.style(answer[1], fg='red')}\n")
+    if policy == "default":
+        print_note("allonym demo --open shows more, allonym init FILES writes a policy for your own", label="next:")
+
+
+def _restore_answer(result: Anonymized) -> tuple[str, str] | None:
+    """Return what somebody may answer to an anonymised text, and the same with the originals; None where none fits."""
+    from allonym.restoration import restore
+
+    edits = result.plan.edits
+    place = next((i for i, edit in enumerate(edits) if edit.label == "PHONE_NUMBER"), 0)
+    person = next((edit.replacement for edit in edits[:place][::-1] if edit.label == "PERSON"), "")
+    if not person:
+        return None
+    answer = f"I shall call {person} on {edits[place].replacement}."
+    restored = restore(answer, plan=result.plan).text
+    return (answer, restored) if restored != answer else None
+
+
+def _describe_counts(mentions: Counter[str], most: int = 0) -> str:
+    """Return the number of mentions, of all and by label, the most frequent first."""
     rows = sorted(mentions.items(), key=lambda item: (-item[1], item[0]))
-    print_table(["label", "mentions"], rows, right=(1,))
+    shown = [f"{label} {count}" for label, count in rows[: most or None]]
+    rest = [f"{len(rows) - most} more kinds"] if most and len(rows) > most else []
+    return f"{mentions.total()} mentions of {len(rows)} kinds: {', '.join(shown + rest)}"
+
+
+def _show_page(policy: Policy) -> None:
+    """Write the page of the demonstration, and open it where there is a screen."""
+    import webbrowser
+    from importlib.resources import as_file, files
+
+    from allonym.files import read_documents
+    from allonym.pipeline import anonymize
+    from allonym.report.display import display, draw_page, format_label
+    from allonym.restoration import restore
+
+    pairs = []
+    for name, what in EXAMPLES.items():
+        with as_file(files("allonym").joinpath("examples", name)) as path:
+            for document in read_documents(path):
+                number = f", record {document.id}" if document.id != name else ""
+                pairs.append((replace(document, id=f"{what}{number}"), anonymize(document, policy, key=_KEY)))
+    mentions: Counter[str] = Counter()
+    for _, result in pairs:
+        mentions.update({format_label(label): count for label, count in result.report.labels.items()})
+    exact = sum(restore(result.text, plan=result.plan).text == document.text for document, result in pairs)
+    answer = next((answer for _, result in pairs if (answer := _restore_answer(result))), None)
+    restored = f"{exact} of {len(pairs)} texts come back exactly, from their plans."
+    if answer is not None:
+        restored += f"\nAn answer that uses a tag: {answer[0]}\nThe same with the originals: {answer[1]}"
+    facts = [
+        ("Policy", f"{policy.name}: {policy.description}"),
+        ("Replaced", _describe_counts(mentions)),
+        ("Restored", restored),
+        ("Risk", _describe_risk(pairs, policy)),
+        ("Next", "allonym init FILES, in a terminal: six questions, and a policy for your own files."),
+    ]
+    views = [display(document, result, policy=policy) for document, result in pairs]
+    note = "All people, companies and numbers on this page are invented."
+    page = draw_page(views, "allonym, before and after", note=note, facts=facts)
+    path = Path(PAGE)
+    write_file(path, page.encode("utf-8"))
+    if has_screen() and webbrowser.open(path.resolve().as_uri()):
+        print_note(f"{path}, and opened it", label="wrote")
+    else:
+        print_note(f"{path}; open it in a browser", label="wrote")
+
+
+def has_screen() -> bool:
+    """Tell whether a browser could open a window here."""
+    return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+
+
+def _describe_risk(pairs: list[tuple[Document, Anonymized]], policy: Policy) -> str:
+    """Return what the worst intruder could still tell about the people of the texts."""
+    try:
+        from allonym.evaluate.cards import LIMIT, person_cards, round_count
+    except ImportError:
+        return f"Not measured here. Measuring needs packages: {write_install_command('evaluate')}"
+    before = person_cards([document.text for document, _ in pairs])
+    after = person_cards([result.text for _, result in pairs], [document.text for document, _ in pairs])
+    if not after.cards:
+        return "Not measured: the texts name nobody any more."
+    chance, card = min(((chance, card) for card in after.cards for chance in card.chances), key=lambda row: row[0].low)
+    fitting = [f"{round_count(number):,}" for number in (chance.low, chance.high)]
+    facts = ", ".join(sorted({_FACT_WORDS.get(fact.kind, fact.kind) for fact in card.facts})) or "nothing"
+    counts = [sum(card.below for card in cards.cards) or "nobody" for cards in (before, after)]
+    return (
+        f"The worst of three intruders is the {chance.intruder}: some {fitting[0]} to {fitting[1]} people fit the "
+        f"person of whom most is left (known of them: {facts}).\n"
+        f"People who stand out, for fewer than {LIMIT} fit them: {counts[0]} before, {counts[1]} after. "
+        "Rough estimates, from population figures."
+    )
 
 
 def _print_rows(before: list[str], after: list[str]) -> None:

@@ -38,6 +38,10 @@ _SEEN = {i: 0x2400 + i for i in range(32) if chr(i) not in "\t\n\r"} | {0x7F: 0x
 _SEEN |= dict.fromkeys(range(0xD800, 0xE000), 0xFFFD)
 
 
+_Numbers = Mapping[tuple[str, int], int]
+"""Label and entity to the entity's number among those of its label."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Mark:
     """A marked span; ``label`` follows the words, ``hint`` shows when it is pointed at."""
@@ -109,9 +113,10 @@ class Display:
             cells = [(f"{s.start}–{s.end}", s.label, f"{s.score:.2f}", s.source) for s in self.spans]
             table = _draw_table("All findings", ("Where", "Label", "Score", "Found by"), cells)
         else:
-            marks = [_make_edit_mark(edit, taxonomy) for edit in plan.edits if edit.end > edit.start]
+            numbers = _number_entities(plan.edits)
+            marks = [_make_edit_mark(edit, taxonomy, numbers) for edit in plan.edits if edit.end > edit.start]
             body = [_HEADS]
-            replaced = _draw_replaced_rows(text, rows, plan.edits, speakers, taxonomy)
+            replaced = _draw_replaced_rows(text, rows, plan.edits, speakers, taxonomy, numbers)
             for cell, after in zip(_draw_marked_rows(text, rows, marks, speakers), replaced, strict=True):
                 body.append(
                     f'<div class="row"><div class="cell before" dir="auto">{cell}</div>'
@@ -177,21 +182,32 @@ def display(
     return Display(document, spans, None, loaded.taxonomy)
 
 
-def draw_page(views: Sequence[Display], title: str = "") -> str:
-    """Draw one page of several documents, as :attr:`Display.html` is of one; ``title`` defaults to the first one's."""
+def draw_page(
+    views: Sequence[Display], title: str = "", *, note: str = SENSITIVE, facts: Sequence[tuple[str, str]] = ()
+) -> str:
+    """Draw one page of several documents, as :attr:`Display.html` is of one.
+
+    Args:
+        views: the documents.
+        title: by default the first one's.
+        note: what stands below the title.
+        facts: names and values that stand before the documents; a value may have several lines.
+    """
     style = read_resource(_STYLE)
     title = _escape_text(title or next((view.title for view in views), "Findings"))
     parts = [
         f"<h2>{_escape_text(view.title)}</h2>\n{view._draw_view()}" if len(views) > 1 else view._draw_view()
         for view in views
     ]
+    rows = "".join(f"<dt>{_escape_text(name)}</dt><dd>{_escape_text(value)}</dd>" for name, value in facts)
+    facts_list = f'<dl class="facts">{rows}</dl>\n' if rows else ""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{escape(write_content_security_policy(style))}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n<meta name="referrer" content="no-referrer">\n'
         f'<meta name="robots" content="noindex">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n'
-        f'<body class="allonym-page">\n<main>\n<h1>{title}</h1>\n<p class="care">{SENSITIVE}</p>\n'
+        f'<body class="allonym-page">\n<main>\n<h1>{title}</h1>\n<p class="care">{_escape_text(note)}</p>\n{facts_list}'
         + "\n".join(parts)
         + f"\n<footer>{_write_footer()}</footer>\n</main>\n</body>\n</html>\n"
     )
@@ -262,7 +278,12 @@ def _draw_marked_rows(text: str, rows: list[Interval], marks: list[_Mark], speak
 
 
 def _draw_replaced_rows(
-    text: str, rows: list[Interval], edits: Sequence[Edit], speakers: list[Interval], taxonomy: Taxonomy
+    text: str,
+    rows: list[Interval],
+    edits: Sequence[Edit],
+    speakers: list[Interval],
+    taxonomy: Taxonomy,
+    numbers: _Numbers,
 ) -> Iterator[str]:
     i, position = 0, 0  # the next edit, and how far the text is written or gone
     for number, (start, end) in enumerate(rows):
@@ -273,7 +294,7 @@ def _draw_replaced_rows(
             edit = edits[i]
             pieces += [
                 _draw_plain(text, position, edit.start, speakers[number]),
-                _draw_replacement(edit, taxonomy),
+                _draw_replacement(edit, taxonomy, numbers),
             ]
             position = edit.end
             i += 1
@@ -299,18 +320,29 @@ def _make_finding_mark(span: Span, taxonomy: Taxonomy) -> _Mark:
     return _Mark(span.start, span.end, find_family(span.label, taxonomy), name, hint)
 
 
-def _make_edit_mark(edit: Edit, taxonomy: Taxonomy) -> _Mark:
+def _number_entities(edits: Sequence[Edit]) -> _Numbers:
+    """Number the entities of each label by their first mention, as tags do."""
+    numbers: dict[tuple[str, int], int] = {}
+    counts: Counter[str] = Counter()
+    for edit in edits:
+        if edit.entity and (edit.label, edit.entity) not in numbers:
+            counts[edit.label] += 1
+            numbers[edit.label, edit.entity] = counts[edit.label]
+    return numbers
+
+
+def _make_edit_mark(edit: Edit, taxonomy: Taxonomy, numbers: _Numbers) -> _Mark:
     if adapts_surroundings(edit):
         is_article = edit.operator.startswith(ARTICLE)
         hint = "article that follows the next word" if is_article else "quotes that the syntax needs"
         return _Mark(edit.start, edit.end, "other", "", hint)
-    label = f"{format_label(edit.label)} {edit.entity or ''}".rstrip()
+    label = f"{format_label(edit.label)} {numbers.get((edit.label, edit.entity), '')}".rstrip()
     return _Mark(edit.start, edit.end, find_family(edit.label, taxonomy), label, f"{label}, {edit.operator}")
 
 
-def _draw_replacement(edit: Edit, taxonomy: Taxonomy) -> str:
-    mark = _make_edit_mark(edit, taxonomy)
-    number = f"<small>{edit.entity}</small>" if edit.entity and mark.label else ""
+def _draw_replacement(edit: Edit, taxonomy: Taxonomy, numbers: _Numbers) -> str:
+    mark = _make_edit_mark(edit, taxonomy, numbers)
+    number = f"<small>{numbers[edit.label, edit.entity]}</small>" if edit.entity and mark.label else ""
     gone = "" if edit.replacement.strip() else " gone"
     words = _escape_text(edit.replacement) or "∅" * bool(gone)
     return f'<mark class="f-{mark.family}{gone}" title="{_escape_text(mark.hint)}">{words}{number}</mark>'
@@ -370,7 +402,9 @@ ROOTS = {
 
 FAMILIES = tuple(ROOTS)
 _FAMILY_OF = {label: name for name, labels in ROOTS.items() for label in labels}
-_SHORT = frozenset("ID IP URL IBAN SSN VIN UUID US UK DE API MAC IMEI IMSI PIN CVV VAT NHS AWS SWIFT HTTP ABA".split())
+_SHORT = frozenset(
+    "ID IP URL IBAN SSN NINO VIN UUID US UK DE API MAC IMEI IMSI PIN CVV VAT NHS AWS SWIFT HTTP ABA".split()
+)
 
 
 def find_family(label: str, taxonomy: Taxonomy = TAXONOMY) -> str:

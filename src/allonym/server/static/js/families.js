@@ -37,7 +37,7 @@ export function paint(element, label) {
   return element;
 }
 
-const SHORT = new Set(["ID", "IP", "URL", "IBAN", "SSN", "VIN", "UUID", "US", "UK", "DE", "API", "MAC", "IMEI", "IMSI", "PIN", "CVV", "VAT", "NHS", "AWS", "SWIFT", "HTTP", "ABA"]);
+const SHORT = new Set(["ID", "IP", "URL", "IBAN", "SSN", "NINO", "VIN", "UUID", "US", "UK", "DE", "API", "MAC", "IMEI", "IMSI", "PIN", "CVV", "VAT", "NHS", "AWS", "SWIFT", "HTTP", "ABA"]);
 
 /** A label for people: "Email address", "US SSN", "Person". */
 export function readable(label) {

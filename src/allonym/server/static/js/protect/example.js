@@ -25,5 +25,5 @@ Marisol Quint: And your account number, please?
 Tobias Fenwick: Four four one, nine zero two seven. Dr. Ines Fenwick, my wife, is on it too.
 Marisol Quint: May I have your date of birth?
 Tobias Fenwick: March 14, 1981. The card you bill is 4111 1111 1111 1111.
-Marisol Quint: Got it. The Fenwicks' router reports from 203.0.113.24. I'll restart it now, Tobias.`,
+Marisol Quint: Got it. Your router reports from 203.0.113.24. I'll restart it now, Tobias.`,
 };
