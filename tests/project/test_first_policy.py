@@ -48,6 +48,9 @@ def test_files_without_text_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text(" \n", encoding="utf-8")
     with pytest.raises(DataError, match="none of 1 files holds text"):
         take_sample([tmp_path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataError, match="name files or folders"):
+        take_sample([tmp_path / "empty"])
 
 
 def test_all_answers_make_policies_that_load(tmp_path):

@@ -192,3 +192,5 @@ def _print_next(answers: Answers, output: Path, sources: str, is_single: bool, *
     if needs_key:
         print_note("head -c 32 /dev/urandom > secret.key, and keep that file apart from the texts", label="next:")
     print_note(f"allonym anonymize {source} safe --policy {policy}{key}{plans}", label="next:")
+    project = f"allonym project init study --policy {policy} --new-secret-file study.key"
+    print_note(f"for a study with reviews and a signed release: {project}", label="or:")

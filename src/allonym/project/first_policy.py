@@ -134,14 +134,17 @@ def take_sample(sources: Iterable[Path]) -> Sample:
         UsageError: there is no such file.
     """
     items = [item for source in sources for item in list_sources(source, None)[0]]
+    if not items:
+        raise DataError("there are no files to look at; name files or folders")
     formats = Counter(item.format.name for item in items if item.format is not None)
     refused = {item.name: item.refused for item in items if item.refused}
     readable = [item for item in items if item.source and not item.refused and item.size <= LARGEST]
     documents: list[Document] = []
+    reading = Policy.load("default").with_(ocr="")  # scans take long, and a sample needs none
     for item in readable[:: max(1, -(-len(readable) // MOST_FILES))]:
         assert item.source is not None
         try:
-            for document in islice(read_documents(item.source), MOST_RECORDS):
+            for document in islice(read_documents(item.source, policy=reading), MOST_RECORDS):
                 documents.append(Document(item.name, document.text[:MOST_CHARACTERS], document.meta))
         except AllonymError as error:
             refused[item.name] = str(error)
