@@ -83,6 +83,8 @@ class Policy:
         images: what becomes of pictures in files: ``remove`` replaces them by grey ones, ``keep`` keeps them without
             their metadata.
         ocr: name of the OCR that reads pictures and scanned pages; empty: files with scanned pages are refused.
+        formulas: what becomes of cells of CSV and TSV that a spreadsheet may read as formulas: ``keep`` leaves them,
+            ``neutralise`` writes an apostrophe in front of them.
         llm: the endpoint of a language model: all keys of ``registry.LlmTable``. Without a ``url`` none is asked.
         consistent: where an entity has the same keyed replacement: in the ``document``, in all documents of its
             ``subject``, or in the ``scope`` that the caller names. ``auto``: in the scope, but for pseudonyms where no
@@ -118,6 +120,7 @@ class Policy:
     consistent: str = "auto"
     images: str = "remove"
     ocr: str = "rapidocr"
+    formulas: str = "keep"
     llm: Mapping[str, object] = field(default_factory=lambda: _NO_LLM)
     taxonomy: Taxonomy = field(default=TAXONOMY, repr=False)
 
@@ -214,7 +217,7 @@ class Policy:
 
     def fingerprint(self) -> str:
         """A digest of the whole policy, including its lists of terms, for run reports and resume checks."""
-        listed_below = ("taxonomy", "operating_points", "tables", "llm", "images", "ocr", "unknown_language", "columns")
+        listed_below = "taxonomy operating_points tables llm images ocr formulas unknown_language columns".split()
         parts = [repr(getattr(self, name)) for name in self.__dataclass_fields__ if name not in listed_below]
         parts += [
             repr(sorted(self.operating_points.items())),
@@ -224,6 +227,7 @@ class Policy:
         parts += [f"columns {sorted(self.columns.items())!r}"] if self.columns else []
         parts += [self.images] if self.images != "remove" else []
         parts += [f"ocr {self.ocr}"] if self.ocr != "rapidocr" else []
+        parts += [f"formulas {self.formulas}"] if self.formulas != "keep" else []
         parts += [f"unread {self.unknown_language}"] if self.unknown_language != "rules" else []
         parts += [repr(sorted((k, r.operator, sorted(r.options.items()), r.threshold) for k, r in self.rules.items()))]
         parts += ["\0".join((t.label, *t.terms)) for t in (*self.dictionary, *self.exclusions)]
@@ -360,6 +364,11 @@ class PolicyFile(SettingGroup):
         "remove or keep: whether pictures in files become grey; what they show is never searched",
         one_of=("remove", "keep"),
     )
+    formulas: str = declare_setting(
+        "keep",
+        "keep or neutralise: whether cells of CSV and TSV that a spreadsheet may read as formulas get an apostrophe",
+        one_of=("keep", "neutralise"),
+    )
     countries: tuple[str, ...] = declare_setting((), "ISO 3166 codes whose rules run; empty: all")
     detect: registry.DetectTable = registry.DetectTable()
     llm: registry.LlmTable = registry.LlmTable()
@@ -386,7 +395,7 @@ class PolicyFile(SettingGroup):
     )
 
 
-_PLAIN_KEYS = ("description", "language", "unknown_language", "threshold", "subject", "consistent", "images", "ocr")
+_PLAIN_KEYS = tuple("description language unknown_language threshold subject consistent images ocr formulas".split())
 _THRESHOLD = find_setting(PolicyFile, "threshold")
 
 

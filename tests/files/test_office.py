@@ -457,3 +457,18 @@ def test_xlsx_comments_and_headers(run):
         header = re.search(rb"<oddHeader>(.*)</oddHeader>", package.read("xl/worksheets/sheet1.xml"))[1]
     assert header == b"&amp;L[EMAIL_ADDRESS_2] &amp;&amp; more&amp;Rpage &amp;P of [EMAIL_ADDRESS_1]"
     assert b"Beesly" not in everything(out)
+
+
+def test_a_text_that_begins_like_a_formula_stays_a_text(run):
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    book.active.append(["note", "more"])
+    book.active.append(["=1+1 a@example.com", "@SUM(A1)"])
+    for cell in book.active[2]:
+        cell.data_type = "s"
+    out = io.BytesIO()
+    book.save(out)
+    result, _ = run("a.xlsx", out.getvalue())
+    cells = openpyxl.load_workbook(io.BytesIO(result)).active[2]
+    assert [cell.data_type for cell in cells] == ["s", "s"] and cells[0].value == "=1+1 [EMAIL_ADDRESS_1]"

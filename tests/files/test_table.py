@@ -13,6 +13,7 @@ from allonym.errors import DataError, UnknownNameError
 from allonym.files import table
 from allonym.files.encoding import Encoding, cut_stream
 from allonym.files.record import Draft, Failure, Job
+from allonym.files.restoring import read_plans, restore_files
 from allonym.policy import Policy
 
 MAIL = b"[EMAIL_ADDRESS_1]"
@@ -293,3 +294,45 @@ def test_ids_that_people_bear_are_covered_as_in_text(run, policy):
     for ids in (("1", "2"), ("doc-17", "doc-18"), ("P-0147", "P-0147"), ("3f2a9c01", "3f2a9c02")):
         data = "id,Comment\n{},fine\n{},late\n".format(*ids).encode()
         assert run("a.csv", data, policy)[0] == data
+
+
+FORMULAS = (
+    "name,+1 year,note\n"
+    "=cmd|' /C calc'!A0,-5,say a@example.com\n"
+    '@SUM(A1),+49 30 1234567,"=HYPERLINK(""x"", 2)"\n'
+    '\'=kept,-,"\ttab"\n'
+    "# a comment,=A1\n"
+    "plain,1e5,--\n"
+)
+NEUTRAL = (
+    "name,'+1 year,note\n"
+    "'=cmd|' /C calc'!A0,-5,say [EMAIL_ADDRESS_1]\n"
+    '\'@SUM(A1),\'+49 30 1234567,"\'=HYPERLINK(""x"", 2)"\n'
+    "''=kept,-,\"'\ttab\"\n"
+    "# a comment,'=A1\n"
+    "plain,1e5,--\n"
+)
+ADDRESSES = Policy.only(["EMAIL_ADDRESS"])
+
+
+def test_formulas_stay_unless_the_policy_neutralises_them(run):
+    assert run("a.csv", FORMULAS.encode(), ADDRESSES)[0].decode() == FORMULAS.replace("a@example.com", MAIL.decode())
+    out, _ = run("a.csv", FORMULAS.encode(), ADDRESSES.with_(formulas="neutralise"))
+    assert out.decode() == NEUTRAL
+    assert ADDRESSES.with_(formulas="neutralise").fingerprint() != ADDRESSES.fingerprint()
+
+
+def test_neutralised_cells_are_restored(run, tmp_path):
+    plans = tmp_path / "plans.jsonl"
+    run("a.csv", FORMULAS.encode(), ADDRESSES.with_(formulas="neutralise"), plans=plans, originals=True)
+    files = [(tmp_path / "out-a.csv", tmp_path / "again.csv")]
+    result = restore_files(files, plans=read_plans(plans), has_neutralised_cells=True)
+    assert (tmp_path / "again.csv").read_text() == FORMULAS and not result.notes
+
+
+@given(st.lists(st.text("'=+-@\t1a\",;＝", max_size=6), min_size=1, max_size=4), st.sampled_from(table.DELIMITERS))
+def test_neutralising_a_row_can_be_undone(values, delimiter):
+    row = delimiter.join(table.Cell("", "", '"' in v).format_value(v, delimiter) for v in values)
+    neutral = table.neutralise_row(row, delimiter)
+    assert not any(table.is_formula_like(c.value) and c.value[0] != "'" for c in table.split_cells(neutral, delimiter))
+    assert table.restore_neutralised_row(neutral, delimiter) == row

@@ -184,6 +184,7 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("consistent", f"by {policy.consistent}{subject}" if subject or policy.consistent != "auto" else None),
         ("images", policy.images if policy.images != "remove" else None),
         ("OCR", policy.ocr or None),
+        ("formulas", policy.formulas if policy.formulas != "keep" else None),
         ("language model", f"{policy.llm['model']} at {policy.llm['url']}" if policy.llm["url"] else None),
         ("dictionary", _describe_term_counts(policy.dictionary) or None),
         ("exclusions", _describe_term_counts(policy.exclusions) or None),
@@ -226,7 +227,9 @@ def _describe_policy(policy: Policy) -> dict[str, Any]:
     def count_terms(lists: Iterable[TermList]) -> list[Mapping[str, object]]:
         return [{"label": t.label, "terms": len(t.terms)} for t in lists]
 
-    settings = "name description language threshold detectors operating_points tables subject consistent images ocr"
+    settings = (
+        "name description language threshold detectors operating_points tables subject consistent images ocr formulas"
+    )
     return {
         **{name: to_plain(getattr(policy, name)) for name in (*settings.split(), "llm", "countries")},
         "tag": {"style": policy.style, "names": policy.names},

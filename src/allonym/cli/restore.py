@@ -47,6 +47,9 @@ def restore(
     document: str | None = declare_setting(None, "id of the document in the vault; by default the vault finds it"),
     output: Path | None = declare_output(),
     overwrite: bool = OVERWRITE,
+    neutralised: bool = declare_setting(
+        False, 'the policy had formulas = "neutralise": take away the apostrophes in front of cells of CSV and TSV'
+    ),
     actor: str | None = ACTOR,
     stream: bool = declare_setting(False, "write text as soon as it is decided, while more arrives; counts nothing"),
     explain: bool = declare_setting(
@@ -103,6 +106,7 @@ def restore(
             raise UsageError(f"{source} is {kind}: -o {'FOLDER' if is_folder else 'FILE'} is required")
         files, skipped = list_files_to_restore(source, output, format=texts.format, overwrite=overwrite)
         keys |= {"fields": texts.field, "format": texts.format, "plans": [] if plans is None else read_plans(plans)}
+        keys["has_neutralised_cells"] = neutralised
         with vault.open_vault() or nullcontext() as keeper, show_stage_bar("restoring", enabled=True) as advance:
             summary = restore_files(files, vault=keeper, advance=advance, **keys)
         if vault.where is not None and not summary.restored:

@@ -54,7 +54,8 @@ _LEAST_NAME = 3
 class Job:
     """The settings for every chunk: policy, key, fields (empty: all text), whether plans (with originals) are kept,
     the vault, the scope, whether reasons quote the covered texts that a result still contains, and the findings that
-    are settled beforehand, by :func:`identify_document`; no detector reads those documents."""
+    are settled beforehand, by :func:`identify_document`; no detector reads those documents. ``has_neutralised_cells``:
+    cells of tables that are like formulas have an apostrophe in front, which is no part of them."""
 
     policy: Policy
     key: Key = field(default=None, repr=False)
@@ -65,6 +66,7 @@ class Job:
     scope: str = ""
     quotes: bool = False
     findings: Mapping[DocumentKey, tuple[Span, ...]] = field(default_factory=dict, repr=False)
+    has_neutralised_cells: bool = False
 
 
 def identify_document(document: Document) -> DocumentKey:

@@ -89,6 +89,7 @@ def restore_files(
     scope: str = "",
     fields: Sequence[str] = (),
     format: str | None = None,
+    has_neutralised_cells: bool = False,
     actor: str = "",
     advance: Callable[[int, int], object] | None = None,
 ) -> RestoredFiles:
@@ -102,6 +103,7 @@ def restore_files(
         vault, scope: the vault with the originals, and its scope.
         key: the encryption key, or that of keyed operators.
         fields, format: as the files were anonymised.
+        has_neutralised_cells: whether their policy had ``formulas = "neutralise"``; its apostrophes are taken away.
         actor: name for the audit log.
         advance: called with the number of finished files and the total.
 
@@ -180,6 +182,7 @@ def restore_files(
                         overwrite=True,
                         verify=False,
                         ids=ids,
+                        has_neutralised_cells=has_neutralised_cells,
                     )
                     if _NO_PLAN in file_notes and attempts:
                         continue

@@ -35,6 +35,7 @@ def rewrite_path(
     count: int | None = None,
     verify: bool = True,
     ids: bool = True,
+    has_neutralised_cells: bool = False,
 ) -> int:
     """Write a file or folder again with other texts; all bytes outside the documents' parts are kept.
 
@@ -48,6 +49,7 @@ def rewrite_path(
         overwrite: replace what exists.
         count: required number of documents; None: any number.
         verify: read the result back, and refuse it if it still has a word that its document had no longer.
+        has_neutralised_cells: whether the policy of the source had ``formulas = "neutralise"``; this is undone.
         ids: whether a column of ids that people may bear belongs to the documents, as it does by default.
 
     Returns:
@@ -65,7 +67,7 @@ def rewrite_path(
     policy = Policy.load("default")
     if not ids:
         policy = policy.with_(columns={f(name): "keep" for name in ID_NAMES for f in (str, str.upper, str.title)})
-    job = Job(policy, fields=tuple(fields or ()))
+    job = Job(policy, fields=tuple(fields or ()), has_neutralised_cells=has_neutralised_cells)
     number = written = file_written = 0
     finished: list[PartFile] = []
     part: PartFile | None = None

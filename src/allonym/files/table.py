@@ -3,8 +3,10 @@
 Each column is looked at first, see :mod:`allonym.files.columns`. Headers stay. A value has the same replacement in all
 rows of the file, and another value another one. Comment lines and rows with too few or too many cells are treated too.
 
-A cell that begins with ``=``, ``+``, ``-`` or ``@`` is left alone on purpose: it may be a number, a sign or a name. A
-spreadsheet may read it as a formula, as it would in the source.
+A cell that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is left alone unless the policy says
+``formulas = "neutralise"``: it may be a number, a sign or a name. A spreadsheet may read it as a formula, as it would
+in the source. Neutralised, it has an apostrophe in front; one that had one has one more, so that restoring takes away
+exactly what was put there. Numbers and lone signs stay.
 """
 
 from __future__ import annotations
@@ -19,12 +21,24 @@ from typing import BinaryIO, cast
 from allonym.batch import join_fields
 from allonym.document import KEPT, PROSE, Document
 from allonym.errors import DataError, UnknownNameError
-from allonym.files.columns import SAMPLE_BYTES, SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
+from allonym.files.columns import (
+    SAMPLE_BYTES,
+    SAMPLE_ROWS,
+    UNKNOWN,
+    Column,
+    decide_columns,
+    is_header,
+    is_number,
+    is_unusual_name,
+)
 from allonym.files.encoding import Encoding, count_encoding, cut_stream, detect_encoding, make_chunks
 from allonym.files.fields import collect_metadata, find_record_id, is_record_id
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 
 DELIMITERS = ",;\t|"
+_FORMULA_SIGNS = frozenset("=+-@\t\r\n＝＋－＠")
+WriteRow = Callable[[str], str]
+"""Gives a row, without its line end, the form in which it is written."""
 _UNDECODED = re.compile("[\ud800-\udfff]")
 
 
@@ -76,6 +90,31 @@ def split_cells(row: str, delimiter: str) -> list[Cell]:
         if position >= len(row):
             return out
         position += 1  # a cell follows each delimiter, even at the end of the row
+
+
+def is_formula_like(value: str) -> bool:
+    """Tell whether a spreadsheet may read a cell as a formula, apart from apostrophes in front of it."""
+    bare = value.lstrip("'")
+    return bare[:1] in _FORMULA_SIGNS and any(map(str.isalnum, bare)) and not is_number(bare)
+
+
+def neutralise_row(row: str, delimiter: str) -> str:
+    """Return a row, without its line end, with an apostrophe in front of each cell that is like a formula."""
+    if not any(sign in row for sign in _FORMULA_SIGNS):
+        return row
+    cells = split_cells(row, delimiter)
+    return delimiter.join(
+        c.format_value(f"'{c.value}", delimiter) if is_formula_like(c.value) else c.raw for c in cells
+    )
+
+
+def restore_neutralised_row(row: str, delimiter: str) -> str:
+    """Return the row of which :func:`neutralise_row` made this one."""
+    if "'" not in row:
+        return row
+    cells = split_cells(row, delimiter)
+    changed = [c.value[:1] == "'" and is_formula_like(c.value) for c in cells]
+    return delimiter.join(c.format_value(c.value[1:], delimiter) if changed[i] else c.raw for i, c in enumerate(cells))
 
 
 def sniff_delimiter(line: str) -> str:
@@ -134,7 +173,8 @@ def _read_head(beginning: bytes, job: Job, delimiter: str) -> _Head:
         if match is None or (match.end() == len(text) and not text.endswith("\n") and len(beginning) >= SAMPLE_BYTES):
             break
         position = match.end()
-        bodies.append(_split_line_end(match.group())[0])
+        body = _split_line_end(match.group())[0]
+        bodies.append(restore_neutralised_row(body, delimiter) if job.has_neutralised_cells else body)
     rows = [[cell.value for cell in split_cells(body, delimiter)] if body else [] for body in bodies]
     widths = Counter(len(row) for row in rows if row and not row[0].startswith("#")) or Counter(map(len, rows))
     width = max(widths, key=lambda n: (widths[n], n), default=0)
@@ -231,6 +271,9 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
         text = encoding.decode(data)
     except DataError:
         text = data.decode(encoding.codec, "surrogateescape")  # only the rows with such bytes are left out, see below
+    write_row: WriteRow = str
+    if job.policy.formulas == "neutralise":
+        write_row = partial(neutralise_row, delimiter=delimiter)
     is_heading = chunk.first and head.size > 0
     pattern = _compile_row_and_cell_patterns(delimiter)[0]
     tally = count_encoding(encoding) if chunk.first else Tally()
@@ -250,23 +293,27 @@ def _parse_table(chunk: Chunk, job: Job) -> ParsedChunk:
         if not body:
             pieces.append(encoding.encode(end))
             continue
+        if job.has_neutralised_cells:
+            body = restore_neutralised_row(body, delimiter)
         row = split_cells(body, delimiter)
         if _UNDECODED.search(body):
             pieces.append(Failure("", number, f"not valid {encoding.codec.upper()}"))
             continue
         if is_heading and position == len(text) and head.is_plain:
-            pieces.append(encoding.encode(match.group()))
+            pieces.append(encoding.encode(write_row(body) + end))
         elif is_heading and position == len(text):
             values = [cell.value for cell in row]
             pieces.append(
-                _draft_beside(values, KEPT, job, number, partial(_encode_row, row, head, end, range(len(row))))
+                _draft_beside(
+                    values, KEPT, job, number, partial(_encode_row, row, head, end, range(len(row)), write_row)
+                )
             )
         elif is_heading or _is_comment([cell.value for cell in row], len(head.columns)):
             comment = body.lstrip("# \t")
-            render = partial(_encode_comment, body[: len(body) - len(comment)], end, encoding)
+            render = partial(_encode_comment, body[: len(body) - len(comment)], end, encoding, write_row)
             pieces.append(_draft_beside([comment], PROSE, job, number, render))
         else:
-            pieces.append(_draft_row(row, head, job, tally, number, end))
+            pieces.append(_draft_row(row, head, job, tally, number, end, write_row))
     return ParsedChunk(pieces, number, tally)
 
 
@@ -278,13 +325,15 @@ def _draft_beside(
     return Draft(Document.from_parts("", texts, meta, roles=[role] * len(texts)), render, number, counted=False)
 
 
-def _draft_row(row: Sequence[Cell], head: _Head, job: Job, tally: Tally, number: int, end: str) -> Draft:
+def _draft_row(
+    row: Sequence[Cell], head: _Head, job: Job, tally: Tally, number: int, end: str, write_row: WriteRow
+) -> Draft:
     chosen = list(_choose_cells(row, head, job, tally))
     values = [cell.value for cell in row]
     meta = _read_row_metadata(values, head.names) if job.policy.metadata or job.policy.subject else {}
     id = find_record_id(zip(head.names, values, strict=False))
     document = join_fields(id, [(name, values[i], "\n") for i, name, _ in chosen], meta, [role for *_, role in chosen])
-    return Draft(document, partial(_encode_row, row, head, end, [i for i, *_ in chosen]), number)
+    return Draft(document, partial(_encode_row, row, head, end, [i for i, *_ in chosen], write_row), number)
 
 
 def _choose_cells(row: Sequence[Cell], head: _Head, job: Job, tally: Tally) -> Iterator[tuple[int, str, str]]:
@@ -314,17 +363,24 @@ def _read_row_metadata(row: Sequence[str], columns: tuple[str, ...]) -> dict[str
     return collect_metadata(dict(zip(columns, values, strict=False)))
 
 
-def _encode_row(row: Sequence[Cell], head: _Head, end: str, chosen: Sequence[int], parts: tuple[str, ...]) -> bytes:
+def _encode_row(
+    row: Sequence[Cell],
+    head: _Head,
+    end: str,
+    chosen: Sequence[int],
+    write_row: WriteRow,
+    parts: tuple[str, ...],
+) -> bytes:
     """Return a row with new values of the cells ``chosen``."""
     out = [cell.raw for cell in row]
     for i, part in zip(chosen, parts, strict=bool(chosen)):
         if part != row[i].value:
             out[i] = row[i].format_value(part, head.delimiter)
-    return head.encoding.encode(head.delimiter.join(out) + end)
+    return head.encoding.encode(write_row(head.delimiter.join(out)) + end)
 
 
-def _encode_comment(mark: str, end: str, encoding: Encoding, parts: tuple[str, ...]) -> bytes:
-    return encoding.encode(mark + parts[0] + end)
+def _encode_comment(mark: str, end: str, encoding: Encoding, write_row: WriteRow, parts: tuple[str, ...]) -> bytes:
+    return encoding.encode(write_row(mark + parts[0]) + end)
 
 
 CSV = Format(
