@@ -27,7 +27,7 @@ def test_patterns_match_what_python_matches(row):
             translate_pattern(row["regex"], FLAGS)
         return
     translated = translate_pattern(row["regex"], FLAGS)
-    pattern = {"name": "p", "label": "TERM", "pattern": translated.pattern, "boundary": translated.boundary}
+    pattern = {"name": "p", "label": "TERM", "pattern": translated.pattern, "boundary": "none"}
     policy = Policy(name="").changed(
         {"detect": {"detectors": ["rules"], "labels": ["TERM"]}, "patterns": [pattern]}, ""
     )

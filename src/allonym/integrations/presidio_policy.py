@@ -291,9 +291,8 @@ class _Converter:
             rule |= {"score": min(score, 0.49), "context_score": max(boosted, 0.5)}
         if context:
             rule["context"] = [f"{word}*" for word in dict.fromkeys(w.strip().lower() for w in context) if word]
-        if translated.boundary != "word":
-            rule["boundary"] = translated.boundary
-        self.patterns.append((rule, "; ".join([where, *remarks])))
+        rule["boundary"] = "none"  # the pattern says itself where it may begin
+        self.patterns.append((rule, "; ".join([f"{where}: {_quote(row['regex'])}", *remarks])))
         self._note(where, part, "differs" if remarks else "same", "; ".join([f"[[patterns]] {rule['name']}", *remarks]))
 
     def _make_rule_name(self, part: str) -> str:

@@ -1,8 +1,8 @@
 """Translation of regular expressions from Python's ``re`` to the rules of a policy, which run on RE2.
 
 RE2 has no look-around, no back-references and no Unicode in ``\\d``, ``\\w`` and ``\\b``. What can be said otherwise
-is: look-around of one character and look-around with a condition at the edge become text around group 1, ``\\b`` at an
-edge becomes the rule's ``boundary``. A condition inside is dropped, so that the rule matches more, never less.
+is: ``\\b``, look-around of one character and a condition at the edge become text around group 1. A condition inside is
+dropped, so that the rule matches more, never less.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ _FLAG_LETTERS = ((re.IGNORECASE, "i"), (re.MULTILINE, "m"), (re.DOTALL, "s"))
 
 @dataclass(frozen=True, slots=True)
 class TranslatedPattern:
-    """A pattern for RE2, the ``boundary`` of its rule, and what it does otherwise than the original, in words."""
+    """A pattern for RE2, for a rule with the boundary ``none``, and what it does otherwise than the original."""
 
     pattern: str
-    boundary: str
     remarks: tuple[str, ...] = ()
 
 
@@ -58,32 +57,31 @@ def translate_pattern(regex: str, flags: int = 0) -> TranslatedPattern:
         UsageError: RE2 has no counterpart; the message says for what.
     """
     items = _split_items(_unwrap_group(regex))
-    left = right = False
     before = after = ""
     remarks: list[str] = []
     if not any(item.kind == "|" for item in items):
         while items and items[0].kind != "text":
             first = items.pop(0)
             if first.kind == "b":
-                left = left or bool(items and _WORD_START.match(items[0].source))
+                if items and _WORD_START.match(items[0].source):
+                    before = before or rf"(?:\A|[^{_INSIDE['w']}])"
             else:
                 before = _keep_condition(first.source, before, remarks)
         while items and items[-1].kind != "text":
             last = items.pop()
             if last.kind == "b":
-                right = True
+                after = after or rf"(?:\z|[^{_INSIDE['w']}])"
             else:
                 after = _keep_condition(last.source, after, remarks)
     body = "".join(_translate_inside(item, remarks) for item in items)
     letters = "".join(letter for flag, letter in _FLAG_LETTERS if flags & flag)
     pattern = f"{before}({body}){after}" if before or after else body
     pattern = f"(?{letters}:{pattern})" if letters else pattern
-    boundary = {(True, True): "word", (True, False): "left", (False, True): "right", (False, False): "none"}
     try:
         compile_pattern(pattern)
     except re2.error:
         raise UsageError("RE2 does not take the pattern") from None
-    return TranslatedPattern(pattern, boundary[left, right], tuple(dict.fromkeys(remarks)))
+    return TranslatedPattern(pattern, tuple(dict.fromkeys(remarks)))
 
 
 def _keep_condition(look: str, written: str, remarks: list[str]) -> str:
