@@ -146,3 +146,19 @@ def test_a_parameter_of_another_program_keeps_no_name(tmp_path):
     policy.write_text('extends = "default"\n[rules.DATE_TIME]\noperator = "keep"\n')
     anonymize_path(source, target, policy)
     assert "Ada" not in target.read_text() and target.read_text().count(":19700101T000000Z") == 4
+
+
+def test_text_in_a_property_or_parameter_that_only_describes_others_is_read(run):
+    lines = [
+        "BEGIN:VCARD",
+        "VERSION:3.0 ada@example.com",
+        "PRODID:-//Example Ltd//Cards 2.0 (x)//EN",
+        "TZID:W. Europe Standard Time",
+        "TEL;HOME;bob@example.com;VOICE:x",
+        "NOTE;TYPE=cy@example.com;TYPE=HOME:y",
+        "END:VCARD;CN=dan@example.com",
+    ]
+    out, _ = run("a.vcf", "\r\n".join([*lines, ""]).encode())
+    assert b"example.com" not in out
+    for kept in (lines[2], lines[3], "TEL;HOME;", ";VOICE:", ";TYPE=HOME:y"):
+        assert kept.encode() in out

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import quopri
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 
 from allonym.document import PROSE, TECHNICAL
@@ -42,6 +42,10 @@ _STRUCTURAL_PARAMETERS = frozenset(
     "TYPE VALUE ENCODING CHARSET LANGUAGE PREF ROLE PARTSTAT RSVP CUTYPE RELATED RELTYPE FMTTYPE FBTYPE RANGE "
     "X-ALLONYM MEDIATYPE CALSCALE ALTID PID INDEX LEVEL TZID SCHEDULE-AGENT SCHEDULE-STATUS FEATURE DISPLAY".split()
 )
+_PLAIN = re.compile(r'[\w.,+/:#"-]*')
+_WORDED = frozenset(("PRODID", "TZID", "TZNAME", "TZ", "X-ALLONYM"))
+"""Structural properties and parameters that may hold several words."""
+_FLAG = re.compile(r"[^;\s]+")
 _NAME_PARAMETERS = frozenset(("CN", "SORT-AS"))
 _PROSE = frozenset("SUMMARY DESCRIPTION LOCATION COMMENT CONTACT CATEGORIES NOTE TITLE ORG X-ALT-DESC".split())
 _NAMES = frozenset("FN N NICKNAME".split())
@@ -86,15 +90,37 @@ def find_calendar_segments(text: str) -> Iterator[Segment]:
         position = line.end()
         name = line["name"].upper()
         lead = f"\n{name.replace('-', ' ').lower()}: "
+        position = line.start("parameters")
         for parameter in _PARAMETER.finditer(text, *line.span("parameters")):
-            if parameter[1].upper() not in _STRUCTURAL_PARAMETERS:
+            yield from _read_unusual_flags(text, position, parameter.start())
+            position = parameter.end()
+            if not _is_structural(parameter[1], parameter[2], _STRUCTURAL_PARAMETERS):
                 yield from _read_parameter(text, parameter, lead)
+        yield from _read_unusual_flags(text, position, line.end("parameters"))
+        position = line.end()
         shown = _read_marks(line["parameters"])
-        if name not in _STRUCTURAL:
+        if not _is_structural(name, line["value"], _STRUCTURAL):
             for number, (start, end) in enumerate(_locate_components(text, *line.span("value"), name)):
                 role = _ADDRESS[number] if name == "ADR" and number < len(_ADDRESS) else ""
                 yield from _read_value(text, start, end, name, " " if number else lead, role, shown)
     yield from _read_stray_text(text, position, len(text))
+
+
+def _is_structural(name: str, value: str, names: Collection[str]) -> bool:
+    """Tell whether a property or parameter only says how to read the others; text in it does not."""
+    upper = name.upper()
+    return upper in names and (upper == "X-ALLONYM" or _PLAIN.fullmatch(_get_bare_value(upper, value)) is not None)
+
+
+def _get_bare_value(name: str, value: str) -> str:
+    return re.sub(r"[ ()]", "", value) if name in _WORDED else value.strip()
+
+
+def _read_unusual_flags(text: str, start: int, end: int) -> Iterator[Segment]:
+    """Yield what stands among parameters and is neither one nor a plain word, as old cards have them: ``TEL;HOME:``."""
+    for flag in _FLAG.finditer(text, start, end):
+        if not _PLAIN.fullmatch(flag[0]):
+            yield Segment(*flag.span(), flag[0], _write_parameter, role=TECHNICAL)
 
 
 def _locate_components(text: str, start: int, end: int, name: str) -> Iterator[tuple[int, int]]:
