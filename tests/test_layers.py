@@ -22,7 +22,8 @@ LAYERS = [
     "files",
     "intruder train",
     "swap evaluate export",
-    "report scale integrations project",
+    "report scale integrations",
+    "project",
     "cli server",
 ]
 FLOOR = {name: i for i, names in enumerate(LAYERS) for name in names.split()}

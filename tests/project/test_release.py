@@ -32,7 +32,9 @@ def test_a_release_holds_every_file_in_its_format_under_a_safe_name(project, rel
         names = sorted(archive.namelist())
         stems = sorted(PurePath(name).stem for name in names if name.startswith("documents/"))
         assert stems == ["document-0001", "document-0002", "document-0003", "document-0004"]
-        assert {PurePath(name).suffix for name in names} == {".docx", ".pdf", ".csv", ".txt", ".json", ".sig"}
+        assert {PurePath(name).suffix for name in names} == {".docx", ".pdf", ".csv", ".txt", ".json", ".sig", ".html"}
+        statement = archive.read("statement.html").decode()
+        assert "6 documents were released without that" in statement and "Quill" not in statement
         text = archive.read(next(name for name in names if name.endswith(".txt"))).decode()
         assert "Quill" not in text and "[PERSON_" in text
         manifest = json.loads(archive.read("manifest.json"))
@@ -68,7 +70,7 @@ def test_the_text_that_reviewers_settled_is_released(project):
 
 def test_a_release_is_verified(project, release):
     verified = verify_release(release.path)
-    assert (verified.files, verified.is_known_key, verified.public_key) == (5, False, get_public_key(project))
+    assert (verified.files, verified.is_known_key, verified.public_key) == (6, False, get_public_key(project))
     assert verify_release(release.path, release.public_key.upper()).is_known_key
 
 

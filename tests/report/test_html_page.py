@@ -238,7 +238,7 @@ def test_lone_surrogates_do_not_stop_the_writing(tmp_path):
 
 def test_other_endings_and_places_are_errors(tmp_path):
     with pytest.raises(UsageError, match=r"must end in \.html"):
-        report.write(everything("a"), tmp_path / "a.pdf")
+        report.write(everything("a"), tmp_path / "a.odt")
     with pytest.raises(UsageError, match=r"cannot write report a\.md"):
         report.write(everything("a"), tmp_path / "no" / "a.md")
     with pytest.raises(UsageError, match="not as 'pdf'"):

@@ -23,10 +23,12 @@ from allonym.files.run import anonymize_path
 from allonym.files.runreport import RunReport
 from allonym.partfile import PartFile
 from allonym.project.project import Project
+from allonym.report import render, statement_page
 from allonym.text.words import count_nouns
 
 SCHEMA = 1
 MANIFEST, SIGNATURE, REPORT, DOCUMENTS = "manifest.json", "manifest.sig", "report.json", "documents"
+STATEMENT = "statement"
 _PURPOSE = "project release signature"
 _TIME = (1980, 1, 1, 0, 0, 0)  # the earliest that a ZIP can tell
 _MOST_MANIFEST = 1 << 26
@@ -242,8 +244,10 @@ def _write_zip(
 ) -> str:
     """Write the ZIP, and return its SHA-256."""
     report = {"run": run, "reviews": _describe_reviews(project, counts), "terms": len(project.terms)}
-    report_bytes = _dump(report)
-    rows = [{"name": REPORT, "sha256": hashlib.sha256(report_bytes).hexdigest(), "size": len(report_bytes)}]
+    papers = dict((_write_statement(report, len(files)), (REPORT, _dump(report))))
+    rows: list[dict[str, Any]] = [
+        {"name": name, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name, data in papers.items()
+    ]
     for name, file in sorted(files.items()):
         with file.open("rb") as stream:
             rows.append({"name": name, "sha256": _digest_stream(stream), "size": file.stat().st_size})
@@ -261,7 +265,7 @@ def _write_zip(
     part = PartFile(path)
     try:
         with zipfile.ZipFile(part.stream, "w") as archive:
-            for name, data in ((MANIFEST, manifest), (SIGNATURE, signature), (REPORT, report_bytes)):
+            for name, data in ((MANIFEST, manifest), (SIGNATURE, signature), *papers.items()):
                 archive.writestr(_describe_member(name), data)
             for name, file in sorted(files.items()):
                 with file.open("rb") as stream, archive.open(_describe_member(name), "w", force_zip64=True) as member:
@@ -273,6 +277,15 @@ def _write_zip(
     finally:
         part.close(remove=True)
     return digest
+
+
+def _write_statement(report: Mapping[str, Any], files: int) -> tuple[str, bytes]:
+    """Return the name and the content of the release's statement: HTML, or Markdown where HTML cannot be drawn."""
+    page = statement_page(report["run"], reviews=report["reviews"], files=files)
+    try:
+        return f"{STATEMENT}.html", render(page).encode()
+    except MissingExtra:
+        return f"{STATEMENT}.md", render(page, "markdown").encode()
 
 
 def _describe_member(name: str) -> zipfile.ZipInfo:

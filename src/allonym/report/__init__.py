@@ -19,6 +19,8 @@ from allonym.report.evaluate.page import compare_page, evaluation_page
 from allonym.report.html_page import html
 from allonym.report.markdown_page import markdown
 from allonym.report.page import Block, Page
+from allonym.report.pdf_page import pdf
+from allonym.report.statement import statement_page
 from allonym.report.swap import swap_page
 from allonym.report.vega_plots import Plot, vega
 
@@ -30,13 +32,15 @@ __all__ = [
     "evaluation_page",
     "html",
     "markdown",
+    "pdf",
     "render",
+    "statement_page",
     "swap_page",
     "vega",
     "write",
 ]
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".pdf": "pdf"}
 
 
 def render(page: Page, form: str = "html") -> str:
@@ -56,15 +60,16 @@ def render(page: Page, form: str = "html") -> str:
 
 
 def write(page: Page, path: str | Path) -> None:
-    """Write a page as its path's ending says: ``.html``, ``.md`` or ``.json``.
+    """Write a page as its path's ending says: ``.html``, ``.md``, ``.json``, or ``.pdf``, which has no charts.
 
     Raises:
         UsageError: another ending, or the file cannot be written.
+        MissingExtra: HTML needs Jinja2, PDF reportlab.
     """
     path = Path(path)
     form = FORMATS.get(path.suffix.lower())
     if form is None:
         raise UsageError(f"report {path.name}: must end in {', '.join(FORMATS)}, got {path.suffix or 'no ending'}")
-    text = render(page, form)
+    data = pdf(page) if form == "pdf" else render(page, form).encode("utf-8", "replace")
     with hide_foreign_errors(f"cannot write report {path.name}", OSError, error=UsageError):
-        write_file(path, text.encode("utf-8", "replace"), makes_folders=False)
+        write_file(path, data, makes_folders=False)

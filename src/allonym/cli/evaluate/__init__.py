@@ -21,6 +21,7 @@ COMMANDS: Mapping[str, str] = {
     "intruder-study": "allonym.cli.evaluate.guesses:intruder_study",
     "risk": "allonym.cli.evaluate.linkage:risk",
     "cards": "allonym.cli.evaluate.cards:cards",
+    "statement": "allonym.cli.evaluate.statement:statement",
     "information": "allonym.cli.evaluate.information:information",
     "downstream": "allonym.cli.evaluate.models:downstream",
     "generations": "allonym.cli.evaluate.models:generations",

@@ -221,6 +221,15 @@ def choose_headline_tone(row: Values, result: Values) -> page.Tone:
     return "good" if value.high < chance.value + min(chance.value, _NEAR) else "warn"
 
 
+def describe_intruders(result: Values) -> Iterator[str]:
+    """Yield sentences on what the worst intruder of an evaluation finds; none where no intruder was tried."""
+    lines = [row for row in _list_measured_headlines(result) if row.get("measure") == _INTRUDER]
+    if lines:
+        yield _describe_safety([row["tone"] for row in lines], [row["tone"] for row in lines])
+        for row in lines:
+            yield row.fill_template(_write_linkage_template(result))
+
+
 def draw_evaluation_limits() -> page.Section:
     """The section on what no evaluation covers."""
     return page.Section("What this does not cover", (page.Text(LIMITS),), "limits")
