@@ -135,7 +135,7 @@ def _sort_counts(counts: Mapping[str, Any]) -> list[tuple[str, int]]:
 def _describe_unread_parts(run: Values) -> Iterator[Block]:
     items = []
     if refused := run.get("refused") or ():
-        reasons = sorted({str(reason) for _, reason in refused})
+        reasons = sorted({str(row["reason"]) for row in refused})
         items.append(
             f"Left out, because they could not be read: {count_nouns(len(refused), 'file')} ({'; '.join(reasons)})."
         )
