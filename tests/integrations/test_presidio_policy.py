@@ -131,3 +131,11 @@ def test_files_that_are_no_configuration_are_refused(tmp_path, text, message):
 def test_presidios_recognizers_have_labels():
     lacking = [e for es in read_recognizers().values() for e in es if not TAXONOMY.from_scheme(e, "presidio")]
     assert [e for e in lacking if e not in TAXONOMY] == []
+
+
+def test_names_with_line_ends_stay_in_their_comment(tmp_path):
+    row = {"name": "A\nthreshold = 0.9\u0007", "supported_entity": "E\n[x]", "deny_list": ['Q\n\u0007"']}
+    operators = {"DEFAULT": {"type": "odd\nthreshold = 0.9"}, "E\n[x]": {"type": "redact"}}
+    text = json.dumps({"recognizers": [row, {"name": row["name"]}], "operators": operators})
+    policy = Policy.load(write(tmp_path, "p.toml", convert_files([write(tmp_path, "r.json", text)]).toml))
+    assert policy.threshold == 0.5 and policy.dictionary[-1].terms == ('Q\n\x07"',)

@@ -18,6 +18,7 @@ from allonym.integrations.presidio_files import Entry, PresidioFiles, read_files
 from allonym.integrations.python_patterns import translate_pattern
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
+from allonym.text.controls import escape_controls
 
 Status = Literal["same", "differs", "none"]
 BOOST, LEAST_BOOSTED = 0.35, 0.4
@@ -124,7 +125,7 @@ class _Converter:
         return self.config.plain[key].value if key in self.config.plain else default
 
     def _note(self, where: str, part: str, status: Status, remark: str) -> None:
-        self.outcomes.append(Outcome(where, part, status, remark))
+        self.outcomes.append(Outcome(where, _make_line(part), status, _make_line(remark)))
 
     def _read_threshold(self, threshold: float | None) -> float:
         configured = self.config.plain.get("score_threshold") or self.config.plain.get("default_score_threshold")
@@ -447,6 +448,11 @@ def _list_roots(labels: Iterable[str]) -> list[str]:
     """Return the labels that are below none of the others."""
     chosen = list(labels)
     return [label for label in chosen if label not in TAXONOMY or not set(TAXONOMY.lineage(label)[1:]) & set(chosen)]
+
+
+def _make_line(text: str) -> str:
+    """Return a text as one line that may stand in a comment."""
+    return escape_controls(" ".join(text.split()))
 
 
 def _list_context(language: Any) -> list[str]:
