@@ -139,3 +139,14 @@ def test_names_with_line_ends_stay_in_their_comment(tmp_path):
     text = json.dumps({"recognizers": [row, {"name": row["name"]}], "operators": operators})
     policy = Policy.load(write(tmp_path, "p.toml", convert_files([write(tmp_path, "r.json", text)]).toml))
     assert policy.threshold == 0.5 and policy.dictionary[-1].terms == ('Q\n\x07"',)
+
+
+def test_a_policy_for_another_language_runs(tmp_path):
+    registry = "supported_languages: [es]\nrecognizers:\n- name: EmailRecognizer\n  type: predefined\n"
+    converted = convert_files([write(tmp_path, "r.yaml", registry)])
+    assert [(o.where, o.part, o.status) for o in converted.outcomes][0] == ("r.yaml:1", "languages: es", "differs")
+    policy = Policy.load(write(tmp_path, "p.toml", converted.toml))
+    assert (
+        allonym.anonymize("Escriba a ana@example.org, por favor.", policy).text
+        == "Escriba a <EMAIL_ADDRESS>, por favor."
+    )

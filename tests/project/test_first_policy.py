@@ -100,6 +100,27 @@ def test_long_lines_are_cut_where_the_next_replacement_is(tmp_path):
     assert "@" not in passage.after and len(passage.before) < 300
 
 
+@pytest.mark.parametrize(("protect", "passages"), [("everyone", 1), ("eu", 0)])
+def test_a_language_without_a_tagger_has_a_policy_that_runs(tmp_path, protect, passages):
+    (tmp_path / "brief.txt").write_text(
+        "Sehr geehrte Frau Kowalski, der Termin wurde auf Freitag verschoben. Bitte schreiben Sie an weber@example.org, "
+        "wenn Sie nicht kommen können.\n",
+        encoding="utf-8",
+    )
+    sample = take_sample([tmp_path])
+    answers, _ = suggest_answers(sample, protect)
+    assert answers.language == "de"
+    path = tmp_path / "p.toml"
+    path.write_text(write_policy(answers, "p", "one file"), encoding="utf-8")
+    assert len(choose_passages(sample, Policy.load(path))) == passages
+    text = path.read_text(encoding="utf-8").replace('language = "en"', 'language = "de"')
+    for name in ("detectors", "[detect.spacy]", "model"):
+        text = text.replace(f"# {name}", name)
+    path.write_text(text, encoding="utf-8")
+    policy = Policy.load(path)
+    assert policy.settings("spacy")["model"] == "de_core_news_md" and "tagger" not in policy.detectors
+
+
 def test_languages_are_known_by_code_and_name():
     assert (resolve_language("de"), resolve_language(" German ")) == ("de", "de")
     with pytest.raises(UnknownNameError):

@@ -40,7 +40,9 @@ def init(
     come_back: str | None = declare_setting(
         None, "whether the originals must come back; natural: no, but pseudonyms", one_of=("no", "yes", "natural")
     ),
-    yes: bool = declare_setting(False, "ask nothing: take what the sample suggests for all that is not named"),
+    yes: bool = declare_setting(
+        False, "ask nothing: take what the sample suggests for all that is not named", option="--yes, -y"
+    ),
     overwrite: bool = OVERWRITE,
 ) -> None:
     """Look at a sample of FILES (by default this folder), ask at most six questions, and write a commented policy.
@@ -55,7 +57,7 @@ def init(
       allonym init interviews/ -o interviews.toml
       allonym init letters/ --yes --dates year
     """
-    from allonym.detection.languages import ENGLISH
+    from allonym.detection.languages import ENGLISH, name_languages
     from allonym.policy import Policy
     from allonym.project import first_policy
 
@@ -77,9 +79,14 @@ def init(
     policy = Policy.load(output)
     _print_passages(first_policy.choose_passages(sample, policy))
     if answers.language != ENGLISH:
-        print_note(
-            "names are looked for in English only; see docs/how-to/languages.md for other models", label="warning:"
-        )
+        effect = {
+            "refuse": "so texts are refused",
+            "cover": "so passages are covered whole",
+            "rules": "so most names stay",
+        }
+        name = name_languages([answers.language])
+        words = f"no tagger reads {name}, {effect[policy.unknown_language]}; see docs/how-to/languages.md for models"
+        print_note(words, label="warning:")
     if answers.protect == "patients" and answers.dates == "keep":
         print_note("Safe Harbor lets only the year of a date stay: --dates year", label="warning:")
     _print_next(
@@ -169,7 +176,7 @@ def _ask(heading: str, choice: Choice | None, default: str, reason: str) -> str:
 def _print_passages(passages: list[Passage]) -> None:
     click.echo()
     if not passages:
-        print_note("this policy replaces nothing in the sample")
+        print_note("this policy replaces nothing in the sample, or refuses it")
     for passage in passages:
         print_heading(passage.name)
         for sign, colour, piece in (("-", "red", passage.before), ("+", "green", passage.after)):

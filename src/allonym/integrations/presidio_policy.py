@@ -33,6 +33,7 @@ _OF_MODELS = {
 }  # fmt: skip
 _SERVICES = re.compile("Azure|LangExtract|Remote")
 _COUNTRY_NAMES = {"uk": "gb"}
+_ENGLISH = "en"
 _DEFAULT_FLAGS = 26  # DOTALL, MULTILINE and IGNORECASE, as in Presidio
 
 
@@ -142,16 +143,14 @@ class _Converter:
         named = self._get("supported_languages", None) or self._get("supported_language", None)
         named = named or self._get("language", None) or ["en"]
         languages = [str(named)] if isinstance(named, str) else [str(language) for language in named]
-        if len(languages) > 1:
-            key = next(
-                key for key in ("supported_languages", "supported_language", "language") if key in self.config.plain
-            )
+        if languages != [_ENGLISH]:
+            keys = ("supported_languages", "supported_language", "language")
             self._note(
-                self.config.plain[key].where,
-                f"{key}: {', '.join(languages)}",
+                next(self.config.plain[key].where for key in keys if key in self.config.plain),
+                f"languages: {', '.join(languages)}",
                 "differs",
-                f"a policy has one language, {languages[0]}; rules and lists work in the others, too. Make a policy "
-                "for each, see docs/how-to/languages.md",
+                "allonym's tagger reads English; rules and lists work in all passages. For names in others use a model, "
+                "see docs/how-to/languages.md",
             )
         return languages
 
@@ -374,13 +373,17 @@ class _Converter:
             "schema = 1",
             f"name = {_quote(name)}",
             'extends = "default"',
-            f"language = {_quote(self.languages[0])}",
+            f'language = "{_ENGLISH}"' + self._comment_language(),
         ]
         if self.countries:
             lines.append(
                 f"countries = {json.dumps(self.countries)}  # {self.config.plain['supported_countries'].where}"
             )
         return "\n".join(lines) + "\n"
+
+    def _comment_language(self) -> str:
+        others = [code for code in self.languages if code != _ENGLISH]
+        return f"  # for names in {', '.join(others)}, see docs/how-to/languages.md" if others else ""
 
     def _write_detect(self) -> str:
         default = Policy.load("default")
@@ -396,9 +399,11 @@ class _Converter:
         if excluded:
             lines += ["# The default policy leaves these out.", f"include = {json.dumps(excluded)}"]
         if self.models:
-            names = ", ".join(map(_quote, ("rules", "spoken", "lexicon", "speakers", "tagger", *self.models)))
+            tagger = ["tagger"] if self.languages[0] == _ENGLISH else []
+            names = ", ".join(map(_quote, ("rules", "spoken", "lexicon", "speakers", *tagger, *self.models)))
+            with_language = "" if tagger else f", and set language = {_quote(self.languages[0])}"
             lines += [
-                "# To run a model of Presidio's beside allonym's own, take away the # here and before its table.",
+                f"# To run a model of Presidio's, take away the # here and before its table{with_language}.",
                 f"# detectors = [{names}]",
             ]
         for detector, (where, model) in self.models.items():

@@ -26,6 +26,11 @@ MOST_FILES, MOST_RECORDS, MOST_CHARACTERS = 20, 10, 6_000
 LARGEST = 20_000_000
 """Bytes of a file from which on it is not read for a sample."""
 
+_UNREAD: Mapping[str, str] = {
+    "rules": "most names stay, and the run warns.",
+    "cover": "all of them is covered.",
+    "refuse": "their document gives no output.",
+}
 _REACH = 40  # characters shown on either side of the replacements of a passage
 _LONGEST = 160  # characters of a passage
 _MANY = 0.5  # share of the documents from which on a suggestion follows them
@@ -223,8 +228,10 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         f"name = {json.dumps(name)}",
         f"extends = {json.dumps(base.name)}  # {PROTECT.answers[answers.protect]}",
         "",
-        "# The language in which names are looked for. Rules and lists work in every language.",
-        f"language = {json.dumps(answers.language)}",
+        "# The language in which names are looked for: the tagger reads English. Of other passages, rules, lists and",
+        f"# titles cover what they can, and: {_UNREAD[base.unknown_language]} See docs/how-to/languages.md.",
+        f"language = {json.dumps(ENGLISH)}",
+        f"unknown_language = {json.dumps(base.unknown_language)}",
         "",
         "[detect]",
         "# cover or keep: heads of state, writers and others whom an encyclopaedia knows.",
@@ -236,6 +243,7 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         lines += [f"labels = {json.dumps([*roots, *lacking])}"]
     elif lacking:
         lines += [f"include = {json.dumps(lacking)}"]
+    lines += _write_detectors(answers, base)
     if answers.come_back == "natural":
         lines += ["", "# Substitutes of the same kind. They need a key: --key-file, or a vault.", "[default]"]
         lines += ['operator = "pseudonym"']
@@ -268,7 +276,10 @@ def choose_passages(sample: Sample, policy: Policy, most: int = 5) -> list[Passa
     """Return passages of a sample that show most of what the policy does, from as many files as possible."""
     by_file: dict[str, list[tuple[int, Passage]]] = {}
     for document in sample.documents:
-        result = anonymize(document, policy, key=_SAMPLE_KEY)
+        try:
+            result = anonymize(document, policy, key=_SAMPLE_KEY)
+        except DataError:  # the policy refuses it
+            continue
         by_file.setdefault(document.id, []).extend(_list_passages(document, result))
     ranked: list[tuple[int, int, Passage]] = []
     for passages in by_file.values():
@@ -297,6 +308,20 @@ def _list_passages(document: Document, result: Anonymized) -> Iterable[tuple[int
             ends = ("..." if left > start else "", "..." if right < position and text[right:position].strip() else "")
             shown = [f"{ends[0]}{piece.strip()}{ends[1]}" for piece in (before, after)]
             yield len({e.label for e in edits}), Passage(document.id, shown[0], shown[1])
+
+
+def _write_detectors(answers: Answers, base: Policy) -> list[str]:
+    """Return comments on a pipeline for a language that the tagger does not read; nothing for English."""
+    if answers.language == ENGLISH:
+        return []
+    names = [*(detector for detector in base.detectors if detector != "tagger"), "spacy"]
+    return [
+        f"# For a spaCy pipeline that reads {name_languages([answers.language])}: take away these #, and above",
+        f"# language = {json.dumps(answers.language)}",
+        f"# detectors = {json.dumps(names)}",
+        "# [detect.spacy]",
+        f'# model = "{answers.language}_core_news_md"',
+    ]
 
 
 def _get_operator(answers: Answers) -> str:
