@@ -149,8 +149,8 @@ class _Converter:
                 next(self.config.plain[key].where for key in keys if key in self.config.plain),
                 f"languages: {', '.join(languages)}",
                 "differs",
-                "allonym's tagger reads English; rules and lists work in all passages. For names in others use a model, "
-                "see docs/how-to/languages.md",
+                "allonym's tagger reads English; rules and lists work in all passages. For other names use a "
+                "model, see docs/how-to/languages.md",
             )
         return languages
 
