@@ -86,7 +86,7 @@ def test_every_part_has_an_outcome_with_its_line(tmp_path):
 
 def test_without_a_threshold_every_pattern_counts(tmp_path):
     rules = tomllib.loads(convert_files([write(tmp_path, "r.yaml", RECOGNIZERS)]).toml)["patterns"]
-    assert [rule["score"] for rule in rules] == [0.8, 0.5, 0.5]
+    assert [rule["score"] for rule in rules] == [0.9, 0.5, 0.5]
 
 
 def test_no_key_of_an_operator_is_copied(tmp_path):
@@ -147,3 +147,11 @@ def test_a_policy_for_another_language_runs(tmp_path):
     assert converted.outcomes[0].part == "languages: es" and converted.outcomes[0].where == "r.yaml:1"
     policy = Policy.load(write(tmp_path, "p.toml", converted.toml))
     assert "<EMAIL_ADDRESS>" in allonym.anonymize("Escriba a ana@example.org, por favor.", policy).text
+
+
+def test_an_entity_of_the_user_goes_before_a_built_in_one(tmp_path):
+    badge = {"name": "badge", "regex": "BX-[0-9]{4}", "score": 0.6}
+    row = {"name": "Badge", "supported_entity": "BADGE_ID", "patterns": [badge]}
+    path = write(tmp_path, "p.toml", convert_files([write(tmp_path, "r.json", json.dumps([row]))]).toml)
+    (span,) = allonym.detect("His badge is BX-1234.", Policy.load(path).with_(detectors=("rules",)))
+    assert span.label == "BADGE_ID"

@@ -24,6 +24,9 @@ Status = Literal["same", "differs", "none"]
 BOOST, LEAST_BOOSTED = 0.35, 0.4
 """How much a context word adds to a score in Presidio, and the least resulting score."""
 
+OWN_SCORE = 0.9
+"""Least score of a pattern that is no guess, so that its label goes before a built-in one of the same place."""
+
 NAMES = ("PERSON", "LOCATION", "NRP", "DATE_TIME")
 """What Presidio's NLP engine finds where nothing is configured; organizations are ignored there."""
 
@@ -284,7 +287,7 @@ class _Converter:
         rule: dict[str, object] = {"name": self._make_rule_name(part), "label": label, "pattern": translated.pattern}
         remarks = list(translated.remarks)
         if score >= threshold:
-            rule["score"] = max(score, 0.5)
+            rule["score"] = max(score, OWN_SCORE) if score >= 0.5 else 0.5
             if score < 0.5:
                 remarks.append(f"score {score:g} reaches the threshold {threshold:g} alone, so it counts everywhere")
         else:

@@ -72,6 +72,17 @@ def test_all_that_presidio_has_by_default(analyzer, policy):
     assert [(a + shift, b + shift) for a, b in places[0]] == places[2]
 
 
+def test_recognizers_alone_are_added_to_presidios_own(analyzer, policy, tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "recognizers:\n- name: Badge\n  supported_entity: EMPLOYEE_ID\n"
+        "  patterns:\n  - {name: badge, regex: 'BX-[0-9]{4}', score: 0.8}\n",
+        encoding="utf-8",
+    )
+    spans = found(adapter.build_detector(policy("presidio", f'config = "{path}"')))
+    assert {("BX-1234", "EMPLOYEE_ID"), ("ada@example.com", "EMAIL_ADDRESS")} <= set(spans)
+
+
 def test_a_file_of_recognizers(analyzer, policy, tmp_path):
     (tmp_path / "mine.yaml").write_text(
         "supported_languages: [en]\nglobal_regex_flags: 26\nrecognizers:\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 from allonym.detection.adapters import OVERLAP, Adapter, Found, cut_windows
@@ -67,7 +68,8 @@ def build_engine(names: tuple[str, ...], config: str, model: str, language: str)
 
     Args:
         names: classes of ``presidio_analyzer.predefined_recognizers``; empty: those of ``config``.
-        config: path of a YAML file of recognizers; empty: Presidio's own for the language.
+        config: path of a YAML file: a registry, or recognizers alone, which are added to Presidio's own for the
+            language; empty: those alone.
         model: folder or name of an installed spaCy pipeline; empty: no names are found.
         language: ISO 639-1 code.
 
@@ -91,12 +93,21 @@ def build_engine(names: tuple[str, ...], config: str, model: str, language: str)
                 registry.add_recognizer(getattr(predefined, name)(supported_language=language))
         else:
             options: dict[str, object] = {"registry_configuration": {"supported_languages": [language]}}
-            if config:
-                options = {"conf_file": check_path_exists(config, "detect.presidio")}
+            is_list = bool(config) and _has_recognizers_alone(check_path_exists(config, "detect.presidio"))
+            if config and not is_list:
+                options = {"conf_file": config}
             registry = recognizers.RecognizerRegistryProvider(**options).create_recognizer_registry()
+            if is_list:
+                registry.add_recognizers_from_yaml(config)
         if model and not any(isinstance(r, predefined.SpacyRecognizer) for r in registry.recognizers):
             registry.add_nlp_recognizer(nlp_engine=engine)
         return analyzer.AnalyzerEngine(registry=registry, nlp_engine=engine, supported_languages=[language])
+
+
+def _has_recognizers_alone(path: str) -> bool:
+    """Tell whether a YAML file is a list of recognizers, and no whole registry."""
+    table = import_library("yaml", "presidio").safe_load(Path(path).read_text(encoding="utf-8"))
+    return isinstance(table, dict) and "recognizers" in table and "supported_languages" not in table
 
 
 def _load_pipeline(model: str, language: str) -> Any:
