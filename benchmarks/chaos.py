@@ -10,7 +10,7 @@ lets the n-th of them go wrong. Each trial is a process:
   what it had written and not synced is lost, and perhaps what it had renamed. One in three is killed once more.
 - error: the n-th call fails with ENOSPC, EIO or EINTR, or all calls from there on that need room; short: writes write
   half.
-- memory: the run gets a little more memory than it has when it begins.
+- memory: the run of a larger source gets a little more memory than it has when it begins.
 - clock: the clock on the wall jumps back by a year and goes on backwards; some of these runs are killed, too.
 
 Then the run goes on without faults. Lost: an output or a line of it is missing at the end. Wrong: an output differs
@@ -61,6 +61,8 @@ SECRET = b"a secret of thirty-two characters"
 KEY = b"a key of thirty-two characters.."
 KINDS = ("kills", "errors", "memory", "clock", "files")
 MEMORY = (0, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25)
+LARGE = 100
+"""Times by which the sources grow where memory is short."""
 MINUTE = 60
 
 POLICY = Policy.load("reversible")
@@ -75,51 +77,51 @@ def write_line(number: int) -> str:
     return f"Record {number}: write to {name_marker(number)} or call 415-555-{number % 10_000:04}, café no. {number}."
 
 
-def write_jsonl(folder: Path) -> None:
-    rows = [json.dumps({"id": i, "text": write_line(i)}, ensure_ascii=False) for i in range(12)]
+def write_jsonl(folder: Path, times: int = 1) -> None:
+    rows = [json.dumps({"id": i, "text": write_line(i)}, ensure_ascii=False) for i in range(12 * times)]
     (folder / "in.jsonl").write_text("\n".join([*rows[:6], '{"id": "broken", "text": ', *rows[6:]]) + "\n", "utf-8")
 
 
-def write_csv(folder: Path) -> None:
-    rows = "".join(f'{i},"{write_line(i)}",{name_marker(i)}\n' for i in range(12))
+def write_csv(folder: Path, times: int = 1) -> None:
+    rows = "".join(f'{i},"{write_line(i)}",{name_marker(i)}\n' for i in range(12 * times))
     (folder / "in.csv").write_text(f"number,note,mail\n{rows}", "utf-8")
 
 
-def write_texts(folder: Path) -> None:
+def write_texts(folder: Path, times: int = 1) -> None:
     (folder / "in" / "deep").mkdir(parents=True)
     for i in range(4):
-        (folder / "in" / ("deep" if i % 2 else ".") / f"{i}.txt").write_text(write_line(i), "utf-8")
+        (folder / "in" / ("deep" if i % 2 else ".") / f"{i}.txt").write_text(f"{write_line(i)}\n" * times, "utf-8")
     (folder / "in" / "broken.docx").write_bytes(b"PK no office file")
 
 
-def write_docx(folder: Path) -> None:
+def write_docx(folder: Path, times: int = 1) -> None:
     from docx import Document
 
     document = Document()
-    for i in range(5):
+    for i in range(5 * times):
         document.add_paragraph(write_line(i))
     document.save(str(folder / "in.docx"))
 
 
-def write_xlsx(folder: Path) -> None:
+def write_xlsx(folder: Path, times: int = 1) -> None:
     from openpyxl import Workbook
 
     book = Workbook()
     assert book.active is not None
-    for i in range(8):
+    for i in range(8 * times):
         book.active.append([i, write_line(i), name_marker(i)])
     book.save(folder / "in.xlsx")
 
 
-def write_eml(folder: Path) -> None:
+def write_eml(folder: Path, times: int = 1) -> None:
     mail = EmailMessage()
     mail["From"], mail["To"], mail["Subject"] = name_marker(0), name_marker(1), write_line(2)
-    mail.set_content("\n".join(write_line(i) for i in range(3, 8)))
+    mail.set_content("\n".join(write_line(i) for i in range(3, 8 * times)))
     mail.add_attachment(f"a,b\n1,{name_marker(9)}\n", subtype="csv", filename="list.csv")
     (folder / "in.eml").write_bytes(mail.as_bytes())
 
 
-SOURCES: dict[str, tuple[str, Callable[[Path], None]]] = {
+SOURCES: dict[str, tuple[str, Callable[..., None]]] = {
     "jsonl": ("in.jsonl", write_jsonl),
     "csv": ("in.csv", write_csv),
     "txt folder": ("in", write_texts),
@@ -145,13 +147,14 @@ class Tally:
 class Scenario:
     """One kind of source, with or without a vault, in a folder of its own."""
 
-    def __init__(self, name: str, top: Path) -> None:
+    def __init__(self, name: str, top: Path, times: int = 1) -> None:
         self.name, self.top = name, top
+        self.batch_size = 150 if times == 1 else 1 << 20
         self.source_name, write = SOURCES[name.removesuffix(" vault")]
         self.has_vault = name.endswith(" vault")
         self.model, self.folder = top / "model", top / "trial"
         self.model.mkdir(parents=True)
-        write(self.model)
+        write(self.model, times)
         if self.has_vault:
             Vault.create(self.model / "study.vault", SECRET).close()
         self.markers = [name_marker(i).encode() for i in range(12)]
@@ -194,7 +197,8 @@ class Scenario:
         try:
             vault = Vault.open(self.folder / "study.vault", SECRET) if self.has_vault else None
             key = None if self.has_vault else KEY
-            options: dict[str, Any] = {"resume": True, "plans": out / "aside" / "plans.jsonl", "batch_size": 150}
+            options: dict[str, Any] = {"resume": True, "plans": out / "aside" / "plans.jsonl"}
+            options["batch_size"] = self.batch_size
             anonymize_path(
                 self.folder / self.source_name, target, POLICY, key=key, vault=vault, scope="study", **options
             )
@@ -351,6 +355,11 @@ def try_errors(scenario: Scenario, faults: Any, whole: dict[str, str], count: in
 
 def try_memory(scenario: Scenario, faults: Any, whole: dict[str, str], count: int, limit: int, seed: int) -> Tally:
     tally = Tally()
+    scenario = Scenario(scenario.name, scenario.top / "large", LARGE)  # what needs memory
+    scenario.begin()
+    if scenario.run(faults):
+        raise SystemExit(f"{scenario.name}: the undisturbed run of a large source fails: {_read_notes(scenario)}")
+    whole = scenario.list_outputs()
     for memory in MEMORY[: limit or None]:
         scenario.begin()
         status = scenario.run(faults, memory=memory)
