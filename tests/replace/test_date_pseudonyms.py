@@ -296,3 +296,12 @@ def test_exact_times_move_alike():
 def test_anything_may_be_called_a_date(text):
     if text:
         played([("DATE", text), ("AGE", text), ("DATE_OF_BIRTH", text)])
+
+
+def test_a_text_is_digested_once_for_all_of_its_dates(monkeypatch):
+    digested = []
+    monkeypatch.setattr("allonym.replace.dates.digest", lambda text: digested.append(text) or "0")
+    text = "; ".join(f"{day} March 2021" for day in range(1, 29))
+    setting = Setting(Document("", text), Policy.load("pseudonyms"), KEY)
+    assert len({draw_day_shift(setting, 300, "", False) for _ in range(28)}) == 1
+    assert len(digested) == 1

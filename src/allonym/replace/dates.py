@@ -222,6 +222,12 @@ def _list_day_shifts(max_days: int, keep_weekday: bool) -> tuple[int, ...]:
     return tuple(enough or shifts or [7])
 
 
+@lru_cache(maxsize=1)
+def _digest_text(text: str) -> str:
+    """The digest of a document's text, computed once for all of its dates."""
+    return digest(text)
+
+
 def draw_nonzero_shift(setting: Setting, subject: str, limit: int, kind: str = "") -> int:
     """Return a keyed number for this document, its mailbox or its subject, one for each ``kind``.
 
@@ -231,7 +237,7 @@ def draw_nonzero_shift(setting: Setting, subject: str, limit: int, kind: str = "
         DataError: the document lacks the metadata key ``subject``.
     """
     document = setting.document
-    name = f"document\0{document.id}" if document.id else f"text\0{digest(document.text)}"
+    name = f"document\0{document.id}" if document.id else f"text\0{_digest_text(document.text)}"
     if DATES_OF in document.meta:
         name = f"file\0{document.meta[DATES_OF]}"
     if subject:

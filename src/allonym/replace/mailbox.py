@@ -68,12 +68,15 @@ class Mailboxes:
     def __init__(self, cast: Cast) -> None:
         self.cast = cast
         self._by_start: dict[str, list[Person]] = {}
+        self._most_initials = 0  # the longest run that needs no whole word and no beginning of one
         for person in dict.fromkeys(p for p in cast.people.values() if not p.plural):
             for _, spelling in _list_spellings(person):
                 self._by_start.setdefault(spelling[:_CUT], []).append(person)
             initials = "".join(to_ascii_letters(w)[:1].lower() for w in (*person.given[:1], *person.family[-1:]))
             if len(initials) == 2:
                 self._by_start.setdefault(f"={initials}", []).append(person)
+            particles = len(person.particles.replace(" ", ""))
+            self._most_initials = max(self._most_initials, len({w for w, _ in _list_spellings(person)}) + particles + 1)
 
     def rename_local_part(self, local: str) -> str | None:
         """Return the pseudonym of a local part or user name, in small letters; the words of a role stay.
@@ -144,8 +147,12 @@ class Mailboxes:
         letters = "".join(r for r in runs if r.isalpha())
         if not letters or len(letters) > _LONGEST:
             return None
-        starts = {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)} | {f"={letters}"}
+        starts = _list_starts(letters) | {f"={letters}"}
         people = dict.fromkeys(p for start in sorted(starts) for p in self._by_start.get(start, ()))
+        for run in runs:
+            if run.isalpha() and len(run) > self._most_initials and not _ends_with_role(run):
+                bearers = {p for start in _list_starts(run) for p in self._by_start.get(start, ())}
+                people = dict.fromkeys(p for p in people if p in bearers)
         fits = [(p, parts) for p in people if (parts := _read_runs_as_name(p, runs)) is not None]
         if len(fits) > 1:
             # Who bears every word of it is meant before who bears some.
@@ -210,6 +217,16 @@ class Mailboxes:
             if len(family) > _CUT and get_name_weight(kb, family, "last"):
                 return "", family
         return "", ""
+
+
+def _list_starts(letters: str) -> set[str]:
+    """Return all that a name in a run of letters may begin with."""
+    return {letters[i : i + n] for i in range(len(letters)) for n in (2, _CUT)}
+
+
+def _ends_with_role(run: str) -> bool:
+    roles = read_address_word_set("roles")
+    return any(run[i:] in roles for i in range(len(run)))
 
 
 def _split_runs(text: str) -> list[str]:
