@@ -30,12 +30,15 @@ def folder(tmp_path):
     (tmp_path / "call.txt").write_text(CALL, encoding="utf-8")
     (tmp_path / "table.csv").write_text("id,note\n1,Mail ada@example.com\n", encoding="utf-8")
     (tmp_path / "broken.pdf").write_bytes(b"no PDF")
+    (tmp_path / "secret.key").write_bytes(b"a key")
     return tmp_path
 
 
 def test_a_sample_counts_and_suggests(folder):
     sample = take_sample([folder])
     assert sample.formats == {"txt": 1, "csv": 1, "pdf": 1} and list(sample.refused) == ["broken.pdf"]
+    assert sample.others == 1
+    assert take_sample([folder], without=folder / "table.csv").formats == {"txt": 1, "pdf": 1}
     assert sample.labels["EMAIL_ADDRESS"] == 2 and max(sample.languages, key=sample.languages.get) == "en"
     assert "pam@" not in repr(sample)
     answers, reasons = suggest_answers(sample)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from allonym.project.first_policy import Answers, Choice, Passage, Sample
 
 _MOST_LABELS = 6
+_MOST_REFUSED = 5
 
 
 @click.command(short_help="Write a first policy for your files, with a few questions.")
@@ -63,7 +64,7 @@ def init(
 
     sources = files or (Path(),)
     check_outputs([output], [file for file in sources if file.is_file()], overwrite)
-    sample = first_policy.take_sample(sources)
+    sample = first_policy.take_sample(sources, without=output)
     about = _print_sample(sample)
     options = {
         "language": language and first_policy.resolve_language(language),
@@ -114,8 +115,13 @@ def _print_sample(sample: Sample) -> str:
     click.echo(f"{about}; looked at {characters:,} characters in {languages}.")
     rows = sorted(sample.labels.items(), key=lambda row: (-row[1], row[0]))[:_MOST_LABELS]
     click.echo(f"Most frequent: {', '.join(f'{name} {n:,}' for name, n in rows) or 'nothing that identifies'}.")
-    for name, reason in sample.refused.items():
-        print_note(f"{name}: not read: {reason}")
+    for name, reason in list(sample.refused.items())[:_MOST_REFUSED]:
+        cause = "scans and pictures are read in a run, not for a sample" if "OCR" in reason else reason
+        print_note(f"{name}: not read: {cause}")
+    rest = [f"{len(sample.refused) - _MOST_REFUSED:,} more cannot be read"] * (len(sample.refused) > _MOST_REFUSED)
+    rest += [f"{sample.others:,} have formats that are not known"] * bool(sample.others)
+    if rest:
+        print_note(f"of the other files, {' and '.join(rest)}")
     click.echo()
     return about
 

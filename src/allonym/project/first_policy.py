@@ -110,6 +110,7 @@ class Sample:
         documents: their texts, cut to ``MOST_CHARACTERS``.
         formats: files by format, of all that are there.
         refused: files that cannot be read, with the reason.
+        others: files of formats that are not known.
         languages: characters by language, of the sample.
         labels: findings by label, in the sample.
         share_of: the share of documents, 0 to 1, that are ``conversations`` or are about ``health``.
@@ -118,6 +119,7 @@ class Sample:
     documents: tuple[Document, ...] = field(repr=False)
     formats: Mapping[str, int]
     refused: Mapping[str, str]
+    others: int
     languages: Mapping[str, int]
     labels: Mapping[str, int]
     share_of: Mapping[str, float]
@@ -131,18 +133,20 @@ class Passage(NamedTuple):
     after: str
 
 
-def take_sample(sources: Iterable[Path]) -> Sample:
-    """Read a sample of files and folders.
+def take_sample(sources: Iterable[Path], without: Path | None = None) -> Sample:
+    """Read a sample of files and folders, without one of them, such as an earlier policy.
 
     Raises:
         DataError: none of them holds text that can be read.
         UsageError: there is no such file.
     """
     items = [item for source in sources for item in list_sources(source, None)[0]]
+    if without is not None:
+        items = [item for item in items if item.source is None or item.source.resolve() != without.resolve()]
     if not items:
         raise DataError("there are no files to look at; name files or folders")
     formats = Counter(item.format.name for item in items if item.format is not None)
-    refused = {item.name: item.refused for item in items if item.refused}
+    refused = {item.name: item.refused for item in items if item.refused and item.format is not None}
     readable = [item for item in items if item.source and not item.refused and item.size <= LARGEST]
     documents: list[Document] = []
     reading = Policy.load("default").with_(ocr="")  # scans take long, and a sample needs none
@@ -169,7 +173,8 @@ def take_sample(sources: Iterable[Path]) -> Sample:
         traits["conversations"] += bool(find_turns(document.text))
         traits["health"] += any("MEDICAL_TERM" in policy.taxonomy.lineage(label) for label in listed)
     share_of = {name: traits[name] / len(documents) for name in ("conversations", "health")}
-    return Sample(tuple(documents), formats, refused, languages, labels, share_of)
+    others = sum(item.format is None for item in items)
+    return Sample(tuple(documents), formats, refused, others, languages, labels, share_of)
 
 
 def suggest_answers(sample: Sample, protect: str = "") -> tuple[Answers, Mapping[str, str]]:
