@@ -15,7 +15,7 @@ import click
 from allonym.cli.options import declare_policy
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import is_terminal, make_console, print_heading, print_note
-from allonym.errors import UsageError, write_install_command
+from allonym.errors import UsageError
 from allonym.partfile import write_file
 from allonym.scratch import open_scratch_folder
 from allonym.settings import declare_setting
@@ -166,7 +166,7 @@ def _show_page(policy: Policy) -> None:
         ("Policy", f"{policy.name}: {policy.description}"),
         ("Replaced", _describe_counts(mentions)),
         ("Restored", restored),
-        ("Risk", _describe_risk(pairs, policy)),
+        ("Risk", _describe_risk(pairs)),
         ("Next", "allonym init FILES, in a terminal: six questions, and a policy for your own files."),
     ]
     views = [display(document, result, policy=policy) for document, result in pairs]
@@ -185,20 +185,19 @@ def has_screen() -> bool:
     return sys.platform in ("darwin", "win32") or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
 
 
-def _describe_risk(pairs: list[tuple[Document, Anonymized]], policy: Policy) -> str:
+def _describe_risk(pairs: list[tuple[Document, Anonymized]]) -> str:
     """Return what the worst intruder could still tell about the people of the texts."""
-    try:
-        from allonym.evaluate.cards import LIMIT, person_cards, round_count
-    except ImportError:
-        return f"Not measured here. Measuring needs packages: {write_install_command('evaluate')}"
-    before = person_cards([document.text for document, _ in pairs])
-    after = person_cards([result.text for _, result in pairs], [document.text for document, _ in pairs])
-    if not after.cards:
+    from allonym.evaluate.cards import LIMIT, list_cards, round_count
+
+    originals = [document.text for document, _ in pairs]
+    before, _ = list_cards(originals)
+    after, _ = list_cards([result.text for _, result in pairs], originals)
+    if not after:
         return "Not measured: the texts name nobody any more."
-    chance, card = min(((chance, card) for card in after.cards for chance in card.chances), key=lambda row: row[0].low)
+    chance, card = min(((chance, card) for card in after for chance in card.chances), key=lambda row: row[0].low)
     fitting = [f"{round_count(number):,}" for number in (chance.low, chance.high)]
     facts = ", ".join(sorted({_FACT_WORDS.get(fact.kind, fact.kind) for fact in card.facts})) or "nothing"
-    counts = [sum(card.below for card in cards.cards) or "nobody" for cards in (before, after)]
+    counts = [sum(card.below for card in cards) or "nobody" for cards in (before, after)]
     return (
         f"The worst of three intruders is the {chance.intruder}: some {fitting[0]} to {fitting[1]} people fit the "
         f"person of whom most is left (known of them: {facts}).\n"

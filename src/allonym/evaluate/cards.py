@@ -32,7 +32,6 @@ from allonym.replace.dates import read_date
 from allonym.replace.wording import read_number
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
-from allonym.stats.samples import share
 
 LIMIT = 5
 """People who must fit a person's card, at least."""
@@ -231,17 +230,12 @@ def person_cards(
         UsageError: ``limit`` is below 2.
         DataError: unequal lengths.
     """
+    from allonym.stats.samples import share
+
     n = check_lengths(anonymised, anonymised if original is None else original, ids, least=0)
     if limit < 2:
         raise UsageError(f"limit must be 2 or more, got {limit}")
-    cards: list[Card] = []
-    lost = 0
-    for i, spans in enumerate(found_by(anonymised, policy, advance)):
-        altered = list_altered_intervals(original[i], anonymised[i]) if original is not None else []
-        figures, unattributed = read_people(anonymised[i], spans, altered)
-        lost += unattributed
-        name = ids[i] if ids else str(i + 1)
-        cards += [make_card(name, number, figure, limit) for number, figure in enumerate(figures, 1)]
+    cards, lost = list_cards(anonymised, original, ids=ids, limit=limit, policy=policy, advance=advance)
     kinds: dict[str, int] = {}
     for card in cards:
         for fact in card.facts:
@@ -251,12 +245,35 @@ def person_cards(
     return PersonCards(limit, n, rate, rates, dict(sorted(kinds.items())), lost, tuple(cards))
 
 
+def list_cards(
+    anonymised: Sequence[str],
+    original: Sequence[str] | None = None,
+    *,
+    ids: Sequence[str] | None = None,
+    limit: int = LIMIT,
+    policy: str = "default",
+    advance: Advance | None = None,
+) -> tuple[list[Card], int]:
+    """Return the cards of :func:`person_cards`, and how many statements belong to nobody; without further packages."""
+    cards: list[Card] = []
+    lost = 0
+    for i, spans in enumerate(found_by(anonymised, policy, advance)):
+        altered = list_altered_intervals(original[i], anonymised[i]) if original is not None else []
+        figures, unattributed = read_people(anonymised[i], spans, altered)
+        lost += unattributed
+        name = ids[i] if ids else str(i + 1)
+        cards += [make_card(name, number, figure, limit) for number, figure in enumerate(figures, 1)]
+    return cards, lost
+
+
 def list_altered_intervals(original: str, anonymised: str) -> list[Interval]:
     """Return the stretches of the anonymised text that are not in the original, by alignment."""
     return [(start, end) for start, end, _ in locate_replacements(align_edits(original, anonymised)) if start < end]
 
 
 def _count_below(cards: Sequence[Card], intruder: str, limit: int) -> Estimate:
+    from allonym.stats.samples import share
+
     if not cards:
         return none("there are no persons")
     return share(sum(c.low < limit for card in cards for c in card.chances if c.intruder == intruder), len(cards))
