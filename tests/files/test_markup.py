@@ -37,6 +37,7 @@ MAIL = "[EMAIL_ADDRESS_1]"
         ("<p>she <a@example.com> wrote</p>", f"<p>she <{MAIL}> wrote</p>"),
         ("<p a@example.com>x</p a@example.com>", f"<p {MAIL}>x</p {MAIL}>"),
         ("<p 'a@example.com' hidden a@example.com=2>", f"<p '{MAIL}' hidden {MAIL}=2>"),
+        ("<p class=a@example.com lang='x'>", f"<p class={MAIL} lang='x'>"),
         ("<!DOCTYPE a@example.com><mail.a@example.com</mail>", f"<!DOCTYPE {MAIL}><[EMAIL_ADDRESS_2]</mail>"),
     ],
 )
@@ -51,9 +52,15 @@ def test_text_in_angle_brackets_is_read(run):
 
 @pytest.mark.parametrize(
     "source",
-    ["<a><a@example.com/></a>", "<a a@example.com>x</a>", "<!DOCTYPE a@example.com><a/>", "<a a@example.com='1'/>"],
+    [
+        "<a><a@example.com/></a>",
+        "<a a@example.com>x</a>",
+        "<!DOCTYPE a@example.com><a/>",
+        "<a a@example.com='1'/>",
+        "<?xml x='a@example.com'?><a xmlns='mailto:a@example.com'/>",
+    ],
 )
-def test_xml_that_is_not_well_formed_keeps_no_address(run, source):
+def test_no_place_in_xml_keeps_an_address(run, source):
     out, _ = run("a.xml", source.encode())
     assert out.decode() == source.replace("a@example.com", MAIL)
 

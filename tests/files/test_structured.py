@@ -190,3 +190,9 @@ def test_binary_data_without_end_are_refused(run):
 def test_text_behind_a_character_of_unicode_is_read(run):
     out, _ = run("a.rtf", make_rtf("\\uc99 \\u252 abcdefgh a@example.com"))
     assert b"example" not in out
+
+
+def test_an_address_in_a_field_that_describes_a_cell_is_read(run):
+    cell = {"cell_type": "a@example.com", "id": "a@example.com", "metadata": {}, "source": ["x"]}
+    out, _ = run("a.ipynb", json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}).encode())
+    assert b"a@example.com" not in out and b'"source": ["x"]' in out

@@ -44,7 +44,7 @@ INLINE = frozenset(_INLINE.split())
 ELEMENTS = INLINE | frozenset(_BLOCKS.split())
 """Elements of HTML, and those of SVG that stand in pages most often."""
 STRUCTURAL = frozenset(_STRUCTURAL.split())
-"""Attributes for the layout or function of a page, without personal data. All others are anonymised."""
+"""Attributes for the layout or function of a page. All others are anonymised, and of these what is like an address."""
 
 SPOKEN = frozenset(
     "alt title placeholder summary label value content abbr aria-label aria-description data-title".split()
@@ -248,7 +248,8 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
     for match in _ATTRIBUTE.finditer(source, start, end):
         name = match[1].lower()
         a, b, escape = _locate_attribute_value(match)
-        if a == b or name in STRUCTURAL or name.startswith("xmlns"):
+        is_structural = name in STRUCTURAL or name.startswith("xmlns")
+        if a == b or (is_structural and "@" not in html.unescape(source[a:b])):
             continue
         value = html.unescape(source[a:b])
         if value.lstrip()[:5].lower() == "data:" and "," in value:
@@ -290,7 +291,9 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
         if match[0].startswith("<!DOCTYPE") and "<!ENTITY" in source[match.start() : _find_first_tag(source, position)]:
             raise RefusedContent("an XML file whose document type declares entities cannot be treated")
         for name in ("comment", "cdata", "pi"):
-            if match[name] and not (name == "pi" and match[name].startswith("xml ")):
+            inside = match[name] or ""
+            is_declaration = name == "pi" and inside.startswith("xml ") and "@" not in inside
+            if inside and not is_declaration:
                 where = tuple(path) if name == "cdata" else ()
                 yield where, Segment(*match.span(name), match[name], str, role=TECHNICAL if name == "pi" else PROSE)
         yield from (((), segment) for segment in _find_unusual_words(match))
@@ -302,10 +305,11 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
             for attribute in _ATTRIBUTE.finditer(source, *match.span("attributes")):
                 a, b, escape = _locate_attribute_value(attribute)
                 name = attribute[1]
-                if a < b and name not in ("xmlns", "xml:lang", "xml:space") and not name.startswith("xmlns:"):
+                new = html.unescape(source[a:b])
+                is_structural = name in ("xmlns", "xml:lang", "xml:space") or name.startswith("xmlns:")
+                if a < b and (not is_structural or "@" in new):
                     keys = (*path, local, name.rpartition(":")[2])
-                    role = TECHNICAL if name.startswith(("xml:", "xsi:")) else PROSE
-                    new = html.unescape(source[a:b])
+                    role = TECHNICAL if is_structural or name.startswith(("xml:", "xsi:")) else PROSE
                     yield keys, Segment(a, b, new, escape, role=role, has_references=True)
             if not match[0].endswith("/>"):
                 path = [*path, local]

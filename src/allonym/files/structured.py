@@ -163,7 +163,7 @@ def _find_notebook_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         elif name.startswith(_EMBEDDED):
             grey = json.dumps(base64.b64encode(make_grey_png()).decode())
             yield (), Segment(token.start, token.end, "", fixed=grey)
-        elif token.path not in _SKIPPED:
+        elif token.path not in _SKIPPED or "@" in token.text:
             is_technical = "metadata" in token.path[:3] or name.startswith("application/")
             is_technical = is_technical and name != "title" and "authors" not in token.path
             before = "" if place == previous and token.path[0] == "cells" else "\n"  # the lines of a cell
