@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, req
 
 import pytest
 
+from allonym.cli import COMMANDS
+
 packaging = pytest.importorskip("packaging.requirements")
 
 
@@ -53,6 +55,7 @@ def closure(name: str, extras: frozenset[str], seen: set[tuple[str, frozenset[st
             "allonym.cli allonym.files allonym.scale.files allonym.scale.frames allonym.report.display"
             " allonym.report.vega_plots allonym.integrations.presidio allonym.integrations.spacy",
         ),
+        ("", " ".join(sorted({target.partition(":")[0] for target in COMMANDS.values()}))),
         ("server", "allonym.server.app allonym.server.running"),
         ("gateway", "allonym.server.gateway"),
         ("evaluate", "allonym.evaluate allonym.report"),

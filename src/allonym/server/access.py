@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-
-from starlette.requests import HTTPConnection
+from typing import TYPE_CHECKING
 
 from allonym.errors import RequestError
+
+if TYPE_CHECKING:
+    from starlette.requests import HTTPConnection
 
 COOKIE = "allonym_session"
 SAFE = frozenset(("GET", "HEAD", "OPTIONS"))
