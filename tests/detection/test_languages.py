@@ -228,3 +228,9 @@ def test_presets_that_promise_all_names_refuse():
 def test_how_much_was_not_read(unread, characters, words):
     assert describe_unread(unread, characters) == words
     assert describe_unread(unread, characters, is_covered=True) == words + "; it is covered whole"
+
+
+def test_an_article_is_adapted_in_english_only():
+    text = "Puede escribir a lucia@correo.example o llamar por la tarde, porque mi madre no oye bien el timbre."
+    assert "escribir a [EMAIL_ADDRESS_1]" in allonym.anonymize(text).text
+    assert "send an [EMAIL_ADDRESS_1]" in allonym.anonymize("Please send a lucia@mail.example link to them.").text

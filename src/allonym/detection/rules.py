@@ -34,7 +34,7 @@ _SETS = {
     **dict.fromkeys(("dates", "generic", "money", "numbers", "special_categories"), 2),
     **dict.fromkeys(("network", "secrets", "health", "device", "coordinates"), 3),
     **dict.fromkeys(("finance", "vehicles", "government_us_ca", "government_uk_ie"), 4),
-    "european_languages": 5,
+    "european_languages": 4,
 }
 
 
