@@ -1,6 +1,7 @@
 """Runs that are killed, starved and lied to at every call that changes a file, and files that are damaged.
 
-    python benchmarks/chaos.py [--events 0] [--files 2000] [--only kills] [--scenarios jsonl "csv vault"] [--seed 1]
+    python benchmarks/chaos.py [--events 0] [--files 2000] [--only kills] [--scenarios jsonl "csv vault"]
+        [--without-office] [--seed 1]
 
 A small library (``chaos_faults.c``, built with ``cc``) is loaded in front of the C library. It counts the calls with
 which a run creates, writes, syncs, cuts, renames and removes files below its folder, those of the vault included, and
@@ -394,7 +395,7 @@ TRIALS = {"kills": try_kills, "errors": try_errors, "memory": try_memory, "clock
 
 
 def run_trials(
-    top: Path, names: list[str], kinds: list[str], limit: int, files: int, seed: int
+    top: Path, names: list[str], kinds: list[str], limit: int, files: int, seed: int, has_office: bool = True
 ) -> Iterator[tuple[str, Tally]]:
     """Yield a name and the tally of each scenario and kind of fault."""
     faults = ctypes.CDLL(os.environ["LD_PRELOAD"])
@@ -414,7 +415,7 @@ def run_trials(
                 yield f"{name}: {kind}", TRIALS[kind](scenario, faults, whole, count, limit, seed)
         shutil.rmtree(scenario.top)
     if "files" in kinds:
-        for suffix, counts, failures in damage_files(top / "files", files, seed):
+        for suffix, counts, failures in damage_files(top / "files", files, seed, has_office=has_office):
             yield f"damaged {suffix}", Tally(Counter(counts), failures)
 
 
@@ -433,6 +434,7 @@ def main() -> int:
     options.add_argument("--files", type=int, default=2000)
     options.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     options.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=SCENARIOS)
+    options.add_argument("--without-office", action="store_true")
     options.add_argument("--seed", type=int, default=1)
     arguments = options.parse_args()
     memory_disk = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # a real disk only makes the trials slow
@@ -445,9 +447,11 @@ def main() -> int:
         print(f"{'':24}" + "".join(f"{column:>9}" for column in columns))
         total: Counter[str] = Counter()
         names = arguments.scenarios if set(arguments.only) - {"files"} else []
-        for title, tally in run_trials(
-            Path(name), names, arguments.only, arguments.events, arguments.files, arguments.seed
-        ):
+        trials = run_trials(
+            *(Path(name), names, arguments.only, arguments.events, arguments.files, arguments.seed),
+            has_office=not arguments.without_office,
+        )
+        for title, tally in trials:
             print(f"{title:24}" + "".join(f"{tally.counts[column]:>9,}" for column in columns), flush=True)
             for failure in tally.failures[:20]:
                 print(f"    {failure}")

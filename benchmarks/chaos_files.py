@@ -129,8 +129,8 @@ def _write_captions(head: str, mark: str) -> str:
     return head + "".join(f"{i}\n00:00:0{i}{mark}000 --> 00:00:0{i}{mark}900\n{line}\n\n" for i, line in lines)
 
 
-def make_seeds(folder: Path) -> dict[str, bytes]:
-    """Return a whole file of each format; of DOC, XLS, PPT and RTF only where LibreOffice is installed."""
+def make_seeds(folder: Path, has_office: bool = True) -> dict[str, bytes]:
+    """Return a whole file of each format; of DOC, XLS, PPT, ODS and ODP only where LibreOffice may write them."""
     rows = [f'{r["id"]}{{0}}{r["name"]}{{0}}"{r["note"]}"\n' for r in _write_records()]
     mail = _make_mail()
     seeds = {
@@ -163,7 +163,7 @@ def make_seeds(folder: Path) -> dict[str, bytes]:
         "vtt": _write_captions("WEBVTT\n\n", ".").encode(),
     }
     folder.mkdir(parents=True, exist_ok=True)
-    for made, suffixes in (("docx", ["doc"]), ("xlsx", ["xls", "ods"]), ("pptx", ["ppt", "odp"])):
+    for made, suffixes in (("docx", ["doc"]), ("xlsx", ["xls", "ods"]), ("pptx", ["ppt", "odp"])) if has_office else ():
         (folder / f"a.{made}").write_bytes(seeds[made])
         for suffix in suffixes:
             convert_files([folder / f"a.{made}"], suffix, folder)
@@ -312,7 +312,11 @@ def _run_batch(rows: list[tuple[int, bytes]], suffix: str, folder: Path) -> Iter
 
 
 def damage_files(
-    folder: Path, count: int, seed: int, keep: Callable[[str, int, bytes], object] | None = None
+    folder: Path,
+    count: int,
+    seed: int,
+    keep: Callable[[str, int, bytes], object] | None = None,
+    has_office: bool = True,
 ) -> Iterator[tuple[str, dict[str, int], list[str]]]:
     """Yield for each format its counts and failures; ``count`` files are divided among the formats.
 
@@ -321,8 +325,9 @@ def damage_files(
         count: damaged files.
         seed: of the damage.
         keep: called with the suffix, the number and the bytes of each file that fails.
+        has_office: whether LibreOffice may be started, for the formats that it reads and writes.
     """
-    seeds = make_seeds(folder / "seeds")
+    seeds = make_seeds(folder / "seeds", has_office)
     for index, (suffix, whole) in enumerate(seeds.items()):
         draw = random.Random(f"{seed} {suffix}")
         share = count // len(seeds) + (index < count % len(seeds))

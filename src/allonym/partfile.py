@@ -85,6 +85,16 @@ def lock_file(handle: int) -> bool:
     return True
 
 
+def sync_folder(folder: Path) -> None:
+    """Make sure that the names of a folder's files are on the disk, where the system can do that."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 def hash_next_bytes(stream: BinaryIO, length: int) -> blake2b | None:
     """Return the hash of the next ``length`` bytes of a stream; None if there are fewer."""
     state = blake2b(digest_size=32)

@@ -151,3 +151,22 @@ def test_a_part_file_that_no_journal_names_goes_when_its_target_is_written(tmp_p
     anonymize_path(source, target, policy, plans=tmp_path / "plans.jsonl", **options)
     assert [part.exists() for part in parts] == [False, False, False, True]
     assert target.exists()
+
+
+@needs_proc
+def test_outputs_have_their_names_on_the_disk_before_the_plans_have_theirs(tmp_path, synced, policy, monkeypatch):
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    for name in ("a.txt", "deep/b.txt"):
+        (tmp_path / "in" / name).write_text("Mail ada@example.com", encoding="utf-8")
+    real = os.replace
+
+    def replace(part, target):
+        synced.append((f"name of {Path(target).name}", 0))
+        real(part, target)
+
+    monkeypatch.setattr("os.replace", replace)
+    anonymize_path(tmp_path / "in", tmp_path / "out", policy, plans=tmp_path / "plans.jsonl", resume=True)
+    events = [name for name, _ in synced]
+    named = events.index("name of plans.jsonl")
+    for file, folder in (("a.txt", "out"), ("b.txt", "deep")):
+        assert events.index(f"name of {file}") < events.index(folder) < named

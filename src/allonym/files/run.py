@@ -41,7 +41,7 @@ from allonym.files.tasks import (
     read_tasks,
 )
 from allonym.keys import derive_operator_key
-from allonym.partfile import PartFile, remove_part_files, write_file
+from allonym.partfile import PartFile, remove_part_files, sync_folder, write_file
 from allonym.plan import ReaderScore, digest
 from allonym.policy import Policy
 from allonym.replace.cast import Corpus
@@ -475,7 +475,11 @@ class Run:
                 lines.part.sync()
 
     def finish_quarantine_and_plans(self) -> None:
-        """Rename the quarantine and plan files to their final names."""
+        """Rename the quarantine and plan files to their final names, once those of all outputs are on the disk."""
+        if self.quarantine.part or self.plans.part:
+            # A run that lost one of them to a power failure goes on with the part files of these two.
+            for folder in sorted({item.target.parent for item in self.items if item.target is not None}):
+                sync_folder(folder)
         self.quarantine.finish()
         self.plans.finish()
 
