@@ -182,3 +182,20 @@ def test_tls_that_cannot_begin_is_told_before_anything_is_made(tmp_path, content
     assert done.returncode == 2 and line.startswith("error: settings tls_certificate and tls_key: ")
     assert line.endswith("No such file or directory" if content is None else "in PEM and without a password")
     assert not (tmp_path / "data").exists()
+
+
+def test_the_first_start_makes_the_administrator_that_the_settings_name(tmp_path):
+    from allonym.errors import UsageError
+    from allonym.server.app import create_app
+    from allonym.server.running import _make_first_admin
+    from allonym.server.settings import Settings
+
+    (tmp_path / "password").write_text("a long enough passphrase\n", encoding="utf-8")
+    data = tmp_path / "data"
+    services = create_app(Settings(data=data)).state.services
+    for file in ("", str(tmp_path / "none")):
+        with pytest.raises(UsageError, match="admin_password_file"):
+            _make_first_admin(services, Settings(data=data, admin="root", admin_password_file=file))
+    _make_first_admin(services, Settings(data=data, admin="root", admin_password_file=str(tmp_path / "password")))
+    assert not services.accounts.has_no_users()
+    assert services.accounts.sign_in("root", "a long enough passphrase")

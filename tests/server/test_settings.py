@@ -120,3 +120,17 @@ def test_the_file_that_is_deployed_has_every_setting_with_its_default():
         default = str(one.default) if isinstance(one.default, Path) else one.default
         assert told[one.name] == (list(default) if isinstance(default, tuple) else default), one.name
     assert not tomllib.loads(text)
+
+
+def test_the_files_of_deployment_are_yaml_and_name_settings():
+    yaml = pytest.importorskip("yaml")
+    names = {f"ALLONYM_{one.name}".upper() for one in fields(Settings)}
+    compose = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))
+    told = set(compose["services"]["allonym"]["environment"])
+    kinds = {}
+    for part in yaml.safe_load_all((ROOT / "deploy" / "kubernetes.yaml").read_text(encoding="utf-8")):
+        kinds[part["kind"]] = part
+    (container,) = kinds["Deployment"]["spec"]["template"]["spec"]["containers"]
+    told |= {one["name"] for one in container["env"]}
+    assert told <= names and {"ALLONYM_ADMIN", "ALLONYM_ADMIN_PASSWORD_FILE"} <= told
+    assert set(kinds) == {"Deployment", "PersistentVolumeClaim", "Service"}

@@ -179,8 +179,8 @@ def _check_packages() -> Iterator[Check]:
     complete = [name for name, faults in extras.items() if not faults]
     yield Check("ok", "extras", f"installed: {', '.join(complete) or 'none'}")
     if len(complete) < len(extras):
-        names = ", ".join(name for name, faults in extras.items() if faults)
-        yield Check("ok", "extras", f"not installed: {names}", f"where you need one: {write_install_command('NAME')}")
+        absent = ", ".join(name for name, faults in extras.items() if faults)
+        yield Check("ok", "extras", f"not installed: {absent}", f"where you need one: {write_install_command('NAME')}")
     if old := sorted({fault for faults in extras.values() for fault in faults if " is required" in fault}):
         yield Check("note", "extras", f"too old: {'; '.join(old)}")
 

@@ -40,7 +40,7 @@ __all__ = [
     "write",
 ]
 
-FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json", ".pdf": "pdf"}
+FORMATS = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 
 def render(page: Page, form: str = "html") -> str:
@@ -67,9 +67,10 @@ def write(page: Page, path: str | Path) -> None:
         MissingExtra: HTML needs Jinja2, PDF reportlab.
     """
     path = Path(path)
-    form = FORMATS.get(path.suffix.lower())
+    formats = {**FORMATS, ".pdf": "pdf"}
+    form = formats.get(path.suffix.lower())
     if form is None:
-        raise UsageError(f"report {path.name}: must end in {', '.join(FORMATS)}, got {path.suffix or 'no ending'}")
+        raise UsageError(f"report {path.name}: must end in {', '.join(formats)}, got {path.suffix or 'no ending'}")
     data = pdf(page) if form == "pdf" else render(page, form).encode("utf-8", "replace")
     with hide_foreign_errors(f"cannot write report {path.name}", OSError, error=UsageError):
         write_file(path, data, makes_folders=False)

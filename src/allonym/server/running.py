@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, cast
 
 import h11
@@ -120,6 +121,9 @@ def run(settings: Settings, print_line: Callable[[str], None]) -> None:
         if settings.local:
             link = f"{services.url}/#/signin?token={services.accounts.make_local_link()}"
             lines.append(f"open this link, and show it to nobody: {link}")
+        elif settings.admin:
+            if services.accounts.has_no_users():
+                _make_first_admin(services, settings)
         elif services.accounts.has_no_users():
             services.accounts.remove_account_links("admin")
             token, _ = services.accounts.make_account_link("admin")
@@ -131,6 +135,20 @@ def run(settings: Settings, print_line: Callable[[str], None]) -> None:
                 print_line(line)
 
         _Server(_make_uvicorn_config(settings, app), app, announce).run(sockets=[listener])
+
+
+def _make_first_admin(services: Services, settings: Settings) -> None:
+    """Make the account that the settings name, so that nobody has to open the link of the first start."""
+    path = Path(settings.admin_password_file)
+    try:
+        password = path.read_text(encoding="utf-8").rstrip("\r\n") if settings.admin_password_file else ""
+    except (OSError, ValueError):
+        raise UsageError(f"admin_password_file: {path} cannot be read") from None
+    if not password:
+        raise UsageError("admin needs admin_password_file, a file with the password")
+    token, _ = services.accounts.make_account_link("admin")
+    user = services.accounts.make_account(token, settings.admin, password)
+    services.accounts.record_action(user.name, "account made: admin, by the settings of the first start")
 
 
 def _make_uvicorn_config(settings: Settings, app: FastAPI) -> uvicorn.Config:

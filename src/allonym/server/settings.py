@@ -36,6 +36,10 @@ class Settings(SettingGroup):
         False, "one user without an account, by a link that each start prints; only on loopback"
     )
     insecure: bool = declare_setting(False, "allow other addresses than loopback without TLS")
+    admin: str = declare_setting(
+        "", "name of the administrator whom the first start makes; by default it prints a link for the first account"
+    )
+    admin_password_file: str = declare_setting("", "file with the password of that administrator")
     oidc_issuer: str = declare_setting(
         "", "issuer of single sign-on by OpenID Connect, such as https://login.example.org; by default none"
     )
