@@ -133,7 +133,7 @@ def test_what_a_batch_did_not_settle_is_written_again(call, server, folder):
     some = results(requests, lambda body: dict(list(at.values(body).items())[:1]))
     call("llm", "batch", "read", dump(folder / "results.jsonl", some), *options(folder))
     _, _, err = call("llm", "batch", "write", folder / "texts", requests, *options(folder))
-    assert "1 requests for 1 of 3 documents" in err
+    assert "1 request for 1 of 3 documents" in err
     assert "still missing" in requests.read_text(encoding="utf-8")
 
 
