@@ -83,6 +83,14 @@ def test_initials_behind_a_name_are_the_person_whatever_a_tagger_took_them_for()
     assert "BT" not in out and "CM" not in out
 
 
+def test_a_term_of_the_user_is_no_initials():
+    policy = allonym.Policy.load("default").changed(
+        {"dictionary": {"ORGANIZATION": ["BT"]}, "rules": {"PERSON": {"operator": "keep"}}}, "test"
+    )
+    out = allonym.anonymize("Present: Bee Tranter (BT), line manager.\nBT is secret.", policy).text
+    assert "Bee Tranter" in out and "BT" not in out
+
+
 def test_a_capital_within_a_sentence_makes_a_name():
     text = (
         "Will they? Ask Will first, and Will will mark it. Mark it. I hope Hope comes.\nWill and I left. Hope and pray."

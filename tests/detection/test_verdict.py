@@ -49,6 +49,12 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
             "Halcyon Broadband",
         ),
         ("Cheers\nP.S. Pip is fine", ("P.S. Pip", "PERSON", 0.9), "Pip"),
+        ("a Diploma in Law at Elm College", ("Diploma in Law at Elm College", "ORGANIZATION", 0.9), "Elm College"),
+        (
+            "the Master of Brenlow College",
+            ("Master of Brenlow College", "ORGANIZATION", 0.9),
+            "Master of Brenlow College",
+        ),
         ("on your first day, 2 September", ("first day, 2 September", "DATE", 0.7), "2 September"),
         (
             "Sent: Friday, 7 December 2001 5:14 AM",
@@ -190,6 +196,9 @@ def test_given_names_of_a_list_are_two_people():
         ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
         ("Hosp No. K4471902 is new", ("Hosp No.", "PERSON", 0.34), False),
+        ("Spoke to Okafor ID 20331 today", ("Okafor", "PERSON", 0.6), True),
+        ("Brenlow ID: 4471 wants a card", ("Brenlow", "PERSON", 0.6), True),
+        ("Hx T2DM. PMHx nil. BP 120. GP Murphy rang, NKDA", ("Murphy", "PERSON", 0.8), True),
         ("Course: BA (Hons) Politics, Year 2", ("Hons) Politics", "ORGANIZATION", 0.5), False),
         ("Full description: the printer hums", ("Full", "PERSON", 0.4), False),
         ("We write within 21 days to all", ("within 21 days", "DATE", 0.7), False),
@@ -227,6 +236,12 @@ def test_what_identifies_nobody_is_no_finding(text, mark, is_kept):
 )
 def test_an_ordinary_word_needs_strong_evidence_at_one_of_its_mentions(text, marks, wanted):
     assert [surface for surface, _ in weigh(text + CAREFUL, *marks)] == wanted
+
+
+def test_long_runs_of_letters_end_soon():
+    long = "x" * 400
+    assert weigh(f"{long} Ada met\nBrenlow", ("Ada", "PERSON", 0.5)) == [("Ada", "PERSON")]
+    assert weigh(f"We saw {long}1 there", (f"{long}1", "GENERIC_ID", 0.5)) == [(f"{long}1", "GENERIC_ID")]
 
 
 def test_a_finding_beside_another_is_not_weighed():

@@ -38,6 +38,9 @@ DEGREE = re.compile(
     r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur"
     r"|(?:Bachelor|Master)(?= of)|Diploma|(?:Postg|G)raduate (?:Diploma|Certificate))\b"
 )
+_SCHOOL = re.compile(r" (?:at|from) (?:the )?(?=[A-Z])")
+"""What stands between a degree and who gives it: "Bachelor of Science at Hollins University"."""
+_HEADED = re.compile(r"Master of .*\b(?:College|Hall|House|School)\Z")
 _DEGREE_OPENS = re.compile(r"\b(?:B|M)[A-Z]?[A-Za-z]{0,3} \(\Z")
 _SPECIALITIES = read_word_list("specialities")
 _SUBJECT = re.compile(rf"\.?(?:,? ?\([^)]*\)?)? (?:(?:in|of) |[Ll]evel \d\b|(?i:{'|'.join(sorted(_SPECIALITIES))})\b)")
@@ -86,7 +89,12 @@ def join_hyphenated_names(text: str, findings: Sequence[Span]) -> list[Span]:
         return list(findings)
     out: list[Span] = []
     for span in sorted(findings):
-        if out and span.start == out[-1].end and text[span.start] in HYPHENS and text[span.start + 1].isalpha():
+        if (
+            out
+            and span.start == out[-1].end
+            and text[span.start] in HYPHENS
+            and text[span.start + 1 : span.start + 2].isalpha()
+        ):
             out[-1] = replace(out[-1], end=span.end)
         else:
             out.append(span)
@@ -160,7 +168,9 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         comma = text.find(", ", degree.end(), end)
         if comma >= 0:
             start = comma + 2
-        elif _SUBJECT.match(text, degree.end(), end) or degree.end() == end:
+        elif school := _SCHOOL.search(text, degree.end(), end):
+            start = school.end()
+        elif degree.end() == end or (_SUBJECT.match(text, degree.end(), end) and not _HEADED.match(text, start, end)):
             start = end
     return start, end
 

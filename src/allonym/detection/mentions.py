@@ -18,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
+from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES, TITLES, lower_alphanumerics
 from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
 from allonym.detection.structure import COLUMN
@@ -121,6 +122,11 @@ def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) 
     return [Span(start, end, "PERSON", ECHO_SCORE, "echo:name") for start, end in echoes]
 
 
+def rests_on_chance(span: Span) -> bool:
+    """Tell whether a finding is the tagger's, or repeats a name, unlike those of rules and lists."""
+    return span.source.startswith((TAGGER, "echo:"))
+
+
 def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find the initials of people who are named in full, as in minutes: "DS to get a quote" beside Dagny Solheim.
 
@@ -143,7 +149,7 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
         return []
     mentions = [mention for mention in _INITIALS.finditer(text) if _APOSTROPHES.sub("", mention[0]) in people]
     alone = {mention.span() for mention in mentions if mention[0] in explained}
-    reach = Reach((s.start, s.end) for s in spans if (s.start, s.end) not in alone)
+    reach = Reach((s.start, s.end) for s in spans if (s.start, s.end) not in alone or not rests_on_chance(s))
     return [
         Span(*mention.span(), "PERSON", EXPLAINED_SCORE if mention[0] in explained else ECHO_SCORE, "echo:initials")
         for mention in mentions

@@ -20,7 +20,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from allonym.detection import TAGGER
 from allonym.detection.borders import (
     COUNTED,
     DEGREE,
@@ -33,7 +32,7 @@ from allonym.detection.borders import (
     split_listed_people,
 )
 from allonym.detection.listed_names import has_listed_name, is_listed_firm, is_typical_name
-from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
+from allonym.detection.mentions import NAME_LABELS, is_written_with_care, rests_on_chance, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
@@ -83,7 +82,7 @@ _OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
-_FORMAT = re.compile(r"(?i)(?:([dmyhsx#])\1+[/:. -]?)+")
+_FORMAT = re.compile(r"(?i)(?:([dmyhsx#])\1++[/:. -]?)++")
 """How a form asks for a date or a number: "DD/MM/YYYY"."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+")
 _NUMBERED_ROLE = re.compile(r"(?im)^[ \t]*(?:person|speaker|participant|caller|agent|voice) \Z")
@@ -104,8 +103,9 @@ _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2}
 _HOUSE_NUMBER = re.compile(
     r"\d|(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
 )
-_NUMBERED_FIELD = re.compile(r"[A-Z][a-z]+ (?:No|Nr|Ref|ID)\b\.?:? ?[A-Z]{0,4}\d")
-_LINE_LABEL = re.compile(r"[ \t]*((?:[^\W\d_][\w'’/-]*[ \t]?){2,7}):(?=\s)")
+_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+) (?:No|Nr|Ref|ID)\b\.?:? ?[A-Z]{0,4}\d")
+_LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
+_LABEL_LENGTH = 150  # characters of what calls a line, at most
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _RATIO = re.compile(r"\d{2}[/:]\Z")
@@ -173,7 +173,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         and not _is_plain_place(text, span)
     ]
     findings = join_legal_forms(text, join_hyphenated_names(text, findings))
-    if not any(map(_rests_on_chance, findings)):
+    if not any(map(rests_on_chance, findings)):
         return list(findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
@@ -187,8 +187,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if _is_rank(text, span):
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
-        is_apart = DEGREE.match(text, span.start, span.end) or _NUMBERED_FIELD.match(text, span.start)
-        if not _rests_on_chance(span) or (is_beside and not is_apart):
+        is_apart = DEGREE.match(text, span.start, span.end) or _calls_number(text, span.start, span.end)
+        if not rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
         span = _correct_label(text, span)
@@ -230,7 +230,7 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
         or any(taxonomy.within(s.label, name) for name in NAME_LABELS[1:])
         or (s.label == "OCCUPATION" and " " in text[s.start : s.end])  # a word may be a name here and a trade there
     ]
-    surfaces = {s: text[s.start : s.end].casefold() for s in names if _rests_on_chance(s) or s.label == "PERSON"}
+    surfaces = {s: text[s.start : s.end].casefold() for s in names if rests_on_chance(s) or s.label == "PERSON"}
     votes: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for span, surface in surfaces.items():
         votes[surface][span.label] += span.score
@@ -242,7 +242,7 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
             if word in votes:
                 votes[word][span.label] += _PART * span.score
     labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
-    return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if _rests_on_chance(s) else s for s in findings]
+    return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if rests_on_chance(s) else s for s in findings]
 
 
 def _answers_call(text: str, span: Span) -> bool:
@@ -256,13 +256,13 @@ def _answers_call(text: str, span: Span) -> bool:
 def _is_plain_place(text: str, span: Span) -> bool:
     """Whether a finding is an address of small letters alone, where the text has capitals: "by ward for"."""
     surface = text[span.start : span.end]
-    is_unlikely = span.label == "STREET_ADDRESS" and _rests_on_chance(span) and span.score < _SURE
+    is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < _SURE
     return is_unlikely and surface.islower() and not any(map(str.isdigit, surface)) and uses_capitals(text)
 
 
 def _is_rank(text: str, span: Span) -> bool:
     """Whether a finding is a rank before an officer's number or name: "PC" in "PC 2217 Lacey"."""
-    officer = OFFICER.match(text, span.start) if _rests_on_chance(span) else None
+    officer = OFFICER.match(text, span.start) if rests_on_chance(span) else None
     return officer is not None and span.end <= officer.end()
 
 
@@ -279,10 +279,6 @@ def _recurs(text: str, span: Span) -> bool:
 def _is_titled(text: str, span: Span) -> bool:
     """Whether a title stands before the name of a person: "Dr Page", "Mr Ta"."""
     return span.label == "PERSON" and bool(_TITLED.search(text, max(0, span.start - _TITLE_LENGTH), span.start))
-
-
-def _rests_on_chance(span: Span) -> bool:
-    return span.source.startswith((TAGGER, "echo:"))
 
 
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
@@ -338,7 +334,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
         return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
-    if span.label == "PERSON" and _NUMBERED_FIELD.match(text, start):
+    if span.label == "PERSON" and _calls_number(text, start, end):
         return True
     if span.score < _CERTAIN and _is_in_label(text, start, end):
         return True
@@ -360,10 +356,21 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
 
 
+def _calls_number(text: str, start: int, end: int) -> bool:
+    """Whether a finding calls the number behind it: "Hospital" in "Hospital No: 22"; a name may stand there, too."""
+    field = _NUMBERED_FIELD.match(text, start)
+    if field is None:
+        return False
+    word = field[1].lower()
+    is_ordinary = word in read_dictionary() or word in _FIELDS or word in _UNITS
+    return is_ordinary or (end > field.end(1) and not is_typical_name(word))
+
+
 def _is_in_label(text: str, start: int, end: int) -> bool:
     """Whether a finding stands in words of dictionaries that call a line: "Short" in "Short description: printer"."""
-    line = text.rfind("\n", 0, start) + 1
-    label = _LINE_LABEL.match(text, line)
+    least = max(0, start - _LABEL_LENGTH)
+    line = text.rfind("\n", least, start) + 1
+    label = _LINE_LABEL.match(text, line, line + _LABEL_LENGTH) if line or not least else None
     if label is None or end > label.end(1) or end - start == label.end(1) - line:
         return False
     return all(
@@ -464,7 +471,12 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             and all(s.label in (_PLAIN_IF_CAREFUL if is_careful else _THINGS) for s in spans)
             and all(word in read_dictionary() or word.removesuffix("s") in read_dictionary() for word in words)
         )
-        is_clinical_word = is_clinical and chance < _CERTAIN and all(w in _CLINICAL for w in WORD.findall(surface))
+        is_clinical_word = (
+            is_clinical
+            and chance < _CERTAIN
+            and all(w in _CLINICAL for w in WORD.findall(surface))
+            and not (words and has_listed_name(words) and any(s.label == "PERSON" for s in spans))
+        )
         if is_clinical_word or is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
             dropped.update(spans)
         if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
