@@ -38,3 +38,8 @@ def test_patterns_match_what_python_matches(row):
         assert translated.remarks == ()
     else:
         assert set(wanted) <= set(spans)
+
+
+def test_verbose_patterns_are_refused():
+    with pytest.raises(UsageError, match="VERBOSE"):
+        translate_pattern("a b", re.VERBOSE)

@@ -56,6 +56,8 @@ def translate_pattern(regex: str, flags: int = 0) -> TranslatedPattern:
     Raises:
         UsageError: RE2 has no counterpart; the message says for what.
     """
+    if flags & re.VERBOSE:
+        raise UsageError("RE2 has no VERBOSE, which takes spaces and comments for no part of a pattern")
     items = _split_items(_unwrap_group(regex))
     before = after = ""
     remarks: list[str] = []
@@ -66,13 +68,13 @@ def translate_pattern(regex: str, flags: int = 0) -> TranslatedPattern:
                 if items and _WORD_START.match(items[0].source):
                     before = before or rf"(?:\A|[^{_INSIDE['w']}])"
             else:
-                before = _keep_condition(first.source, before, remarks)
+                before = _keep_condition(first.source, before, remarks, ("<=", "<!"))
         while items and items[-1].kind != "text":
             last = items.pop()
             if last.kind == "b":
                 after = after or rf"(?:\z|[^{_INSIDE['w']}])"
             else:
-                after = _keep_condition(last.source, after, remarks)
+                after = _keep_condition(last.source, after, remarks, ("=", "!"))
     body = "".join(_translate_inside(item, remarks) for item in items)
     letters = "".join(letter for flag, letter in _FLAG_LETTERS if flags & flag)
     pattern = f"{before}({body}){after}" if before or after else body
@@ -84,12 +86,22 @@ def translate_pattern(regex: str, flags: int = 0) -> TranslatedPattern:
     return TranslatedPattern(pattern, tuple(dict.fromkeys(remarks)))
 
 
-def _keep_condition(look: str, written: str, remarks: list[str]) -> str:
-    """Return what stands beside group 1 for a look-around at an edge; ``written``: what stands there already."""
+def _keep_condition(look: str, written: str, remarks: list[str], outward: tuple[str, str]) -> str:
+    """Return what stands beside group 1 for a look-around at an edge.
+
+    Args:
+        look: the look-around; dropped if it is none of ``outward``, since it looks at what the pattern itself matches.
+        written: what stands there already.
+        remarks: receives what was dropped.
+        outward: the look-arounds that look away from the pattern at this edge.
+    """
     opening = _LOOK.match(look)
     assert opening is not None
     kind, inner = opening[1], look[opening.end() : -1]
     characters = _read_one_character(inner)
+    if kind not in outward:
+        _drop(look, remarks)
+        return written
     if written or (kind in ("!", "<!") and not characters) or (kind == "=" and not inner):
         return written or _drop(look, remarks)
     if kind in ("!", "<!"):
