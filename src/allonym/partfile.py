@@ -146,6 +146,7 @@ class PartFile:
             handle, self.path = _create_part_file(target, announce)
         else:
             handle, self.path = open_plain_file(old_part, os.O_RDWR), old_part
+            lock_file(handle)
         self.stream: BinaryIO = os.fdopen(handle, "r+b")
         if old_part is not None:
             self.truncate_to(length, digest)
@@ -234,17 +235,21 @@ def write_file(
 
 
 def remove_part_files(targets: Iterable[Path], *but: Path) -> None:
-    """Remove announced part files beside their targets, but some: where the machine failed, no journal names them."""
+    """Remove announced part files beside their targets, but some: where the machine failed, no journal names them.
+
+    Those stay that another run is writing, and those of long names, which other targets may share.
+    """
     starts: dict[Path, set[str]] = {}
     for target in targets:
-        starts.setdefault(target.parent, set()).add(f".{target.name[:_SHOWN]}")
+        if len(target.name) < _SHOWN:
+            starts.setdefault(target.parent, set()).add(f".{target.name}")
     resumed_paths = {os.path.realpath(path) for path in but}
     for folder, names in starts.items():
         with suppress(OSError), os.scandir(folder) as entries:
             for path in [Path(e.path) for e in entries if e.name.endswith(PART)]:
                 start, _, token = path.name.removesuffix(PART).rpartition(".")
                 if start in names and len(token) == 2 * _TOKEN and os.path.realpath(path) not in resumed_paths:
-                    path.unlink(missing_ok=True)
+                    _remove_unlocked_file(path)
 
 
 def _create_part_file(target: Path, announce: Callable[[Path], object] | None) -> tuple[int, Path]:
@@ -269,13 +274,18 @@ def _remove_abandoned_files(folder: Path) -> None:
         for entry in entries:
             if not entry.name.endswith(SCRATCH) or not entry.name.startswith("."):
                 continue
-            with suppress(OSError, UsageError):
-                handle = open_plain_file(Path(entry.path), os.O_RDWR)
-                try:
-                    if lock_file(handle):
-                        os.unlink(entry.path)
-                finally:
-                    os.close(handle)
+            _remove_unlocked_file(Path(entry.path))
+
+
+def _remove_unlocked_file(path: Path) -> None:
+    """Remove a file that no process is writing."""
+    with suppress(OSError, UsageError):
+        handle = open_plain_file(path, os.O_RDWR)
+        try:
+            if lock_file(handle):
+                path.unlink()
+        finally:
+            os.close(handle)
 
 
 def _read_umask() -> int:

@@ -8,6 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from allonym import partfile
 from allonym.errors import UsageError
 from allonym.files import anonymize_path
 from allonym.files.journal import journal_path
-from allonym.partfile import PartFile, check_plain_target, write_file
+from allonym.partfile import PartFile, check_plain_target, remove_part_files, write_file
 
 
 def make_hostile(kind: str, target: Path, victim: Path) -> None:
@@ -163,3 +164,15 @@ def test_the_next_process_removes_what_a_killed_one_has_left(tmp_path):
     write_file(tmp_path / "c", b"x")
     assert {p.name for p in tmp_path.iterdir()} == {"c", used.path.name}
     used.close(remove=True)
+
+
+def test_part_files_of_other_runs_stay(tmp_path):
+    long = "interview with a participant of the second wave in "
+    announced: list[Path] = []
+    interrupted = PartFile(tmp_path / f"{long}1.txt", announce=announced.append)
+    interrupted.close(remove=False)
+    lost = PartFile(tmp_path / "a.txt", announce=announced.append)
+    lost.close(remove=False)
+    with closing(PartFile(tmp_path / "b.txt", announce=announced.append).stream):
+        remove_part_files([tmp_path / f"{long}2.txt", tmp_path / "a.txt", tmp_path / "b.txt"])
+    assert [path.exists() for path in announced] == [True, False, True]

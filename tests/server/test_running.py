@@ -185,7 +185,7 @@ def test_tls_that_cannot_begin_is_told_before_anything_is_made(tmp_path, content
 
 
 def test_the_first_start_makes_the_administrator_that_the_settings_name(tmp_path):
-    from allonym.errors import UsageError
+    from allonym.errors import RequestError, UsageError
     from allonym.server.app import create_app
     from allonym.server.running import _make_first_admin
     from allonym.server.settings import Settings
@@ -193,9 +193,12 @@ def test_the_first_start_makes_the_administrator_that_the_settings_name(tmp_path
     (tmp_path / "password").write_text("a long enough passphrase\n", encoding="utf-8")
     data = tmp_path / "data"
     services = create_app(Settings(data=data)).state.services
+    link, _ = services.accounts.make_account_link("admin")
     for file in ("", str(tmp_path / "none")):
         with pytest.raises(UsageError, match="admin_password_file"):
             _make_first_admin(services, Settings(data=data, admin="root", admin_password_file=file))
     _make_first_admin(services, Settings(data=data, admin="root", admin_password_file=str(tmp_path / "password")))
     assert not services.accounts.has_no_users()
     assert services.accounts.sign_in("root", "a long enough passphrase")
+    with pytest.raises(RequestError, match="link"):
+        services.accounts.make_account(link, "mallory", "a long enough passphrase")

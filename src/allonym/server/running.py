@@ -146,6 +146,7 @@ def _make_first_admin(services: Services, settings: Settings) -> None:
         raise UsageError(f"admin_password_file: {path} cannot be read") from None
     if not password:
         raise UsageError("admin needs admin_password_file, a file with the password")
+    services.accounts.remove_account_links("admin")  # an earlier start may have printed one
     token, _ = services.accounts.make_account_link("admin")
     user = services.accounts.make_account(token, settings.admin, password)
     services.accounts.record_action(user.name, "account made: admin, by the settings of the first start")
