@@ -124,6 +124,12 @@ def test_vtt_voices_are_speakers(run):
     assert out.count("-->") == 2
 
 
+def test_document_types_that_never_close_are_refused(run):
+    for name in ("a.html", "a.xml"):
+        with pytest.raises(DataError, match="are not closed"):
+            run(name, b"<a>" + b"<!DOCTYPE " * 500)
+
+
 @pytest.mark.slow
 def test_tags_that_never_close_do_not_hang(run):
     with pytest.raises(DataError, match="are not closed"):

@@ -59,6 +59,7 @@ _TOKEN = re.compile(
     |<(?P<tag>/?[a-zA-Z][^\s/>]*)(?P<attributes>(?:"[^"]*+"|'[^']*+'|[^'">]++)*+)>""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
+_OPENING = re.compile(r"<(?:/|[^\W\d_]|!DOCTYPE)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
 _PLAIN_TAG = re.compile(r"/?[^\W\d][\w:.-]*")
@@ -158,7 +159,7 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
         while (position := source.find("<", position)) >= 0:
             if match := _TOKEN.match(source, position):
                 return match
-            unclosed += source[position + 1 : position + 2].isalpha() or source[position + 1 : position + 2] == "/"
+            unclosed += _OPENING.match(source, position) is not None
             if unclosed > MAX_UNCLOSED:
                 raise DataError(f"more than {MAX_UNCLOSED} tags are not closed; is a quote left open?")
             position += 1
