@@ -58,6 +58,17 @@ def write_statement(**more):
     return report.render(report.statement_page(RUN, **more), "markdown").replace("\\", "")
 
 
+def test_the_methods_say_what_was_done_and_no_more():
+    assert (
+        "We de-identified 2 documents with" in write_statement()
+        and "), offline. Rules, lists and a" in write_statement()
+    )
+    assert "4 places were replaced by a numbered tag." in write_statement()
+    settings, versions = {**RUN["settings"], "endpoint": True}, {"allonym": "1.2"}
+    text = report.render(report.statement_page({**RUN, "settings": settings, "versions": versions}), "markdown")
+    assert "offline" not in text and "network. Rules and lists find" in text
+
+
 def test_what_was_not_measured_is_said():
     text = write_statement()
     assert text.count("Not measured.") == 2 and "Nobody is recorded to have read the result" in text
@@ -68,7 +79,7 @@ def test_what_was_not_measured_is_said():
 def test_what_was_done_found_and_not_read_is_told():
     text = write_statement()
     for sentence in (
-        "3 documents went through allonym; 5 places were replaced. Left out, because they could not be treated: 1 file",
+        "2 documents went through allonym; 4 places were replaced. Left out, because they could not be treated: 1 file",
         "Left out, because they could not be read: 1 file (it is encrypted)",
         "2 parts (pictures)",
         "Polish",

@@ -485,9 +485,11 @@ class Run:
 
     def make_report(self, settings: Mapping[str, object], seconds: float) -> RunReport:
         """Return the report; its digest is that of the output, for a folder over the files' paths and digests."""
+        policy = self.job.policy
+        used = {"endpoint": True} if policy.llm.get("url") else {}
         return RunReport(
-            settings={"policy": self.job.policy.name, "fingerprint": self.job.policy.fingerprint(), **settings},
-            versions=list_package_versions(self.job.policy),
+            settings={"policy": policy.name, "fingerprint": policy.fingerprint(), **used, **settings},
+            versions=list_package_versions(policy),
             files=len(self.digests),
             refused=tuple(self.refused),
             digest=combine_output_digests(self.digests, self.is_folder),

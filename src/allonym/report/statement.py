@@ -83,10 +83,9 @@ def statement_page(
 
 
 def _write_summary(run: Values, evaluation: Plain | None, cards: Plain | None) -> str:
-    documents, edits = int(run.get("documents") or 0), sum(run.get_part("labels").values())
+    documents, edits = _count_treated(run), _count_replaced(run)
     parts = [f"{count_nouns(documents, 'document')} went through allonym; {count_nouns(edits, 'place')} were replaced."]
-    lost = int(run.get("quarantined") or 0) + len(run.get("refused") or ())
-    if lost:
+    if lost := _count_lost(run):
         lost_items = count_nouns(lost, "file or record", "files and records")
         parts.append(f"Left out, because they could not be treated: {lost_items}.")
     missing = [
@@ -95,6 +94,20 @@ def _write_summary(run: Values, evaluation: Plain | None, cards: Plain | None) -
     if missing:
         parts.append(f"Not measured: {' and '.join(missing)}.")
     return " ".join(parts)
+
+
+def _count_lost(run: Values) -> int:
+    return int(run.get("quarantined") or 0) + len(run.get("refused") or ())
+
+
+def _count_treated(run: Values) -> int:
+    """Count the documents without those that were left out, which the run counts as well."""
+    return max(0, int(run.get("documents") or 0) - _count_lost(run))
+
+
+def _count_replaced(run: Values) -> int:
+    """Count the places in which other words stand; what the policy keeps has a label, too."""
+    return sum(int(number) for name, number in run.get_part("operators").items() if name != "keep")
 
 
 def _describe_run(run: Values, files: int | None) -> Iterator[Block]:
@@ -212,13 +225,19 @@ def _draw_decision() -> Iterator[Block]:
 def _write_methods(run: Values) -> str:
     settings, versions = run.get_part("settings"), run.get_part("versions")
     how = sorted(
-        {_OPERATIONS.get(name, name).partition(",")[0].partition(":")[0] for name in run.get_part("operators")}
+        {
+            _OPERATIONS.get(name, name).partition(",")[0].partition(":")[0]
+            for name in run.get_part("operators")
+            if name != "keep"
+        }
     )
+    where = "with a language model behind an address on the network" if settings.get("endpoint") else "offline"
+    means = "Rules, lists and a neural network" if "english model" in versions else "Rules and lists"
     return (
-        f"We de-identified {count_nouns(int(run.get('documents') or 0), 'document')} with allonym "
+        f"We de-identified {count_nouns(_count_treated(run), 'document')} with allonym "
         f"{versions.get('allonym')} under its policy {settings.get('policy')} (fingerprint "
-        f"{str(settings.get('fingerprint'))[:12]}), offline. Rules, lists and a neural network find what identifies "
-        f"people, organisations and places; {sum(run.get_part('labels').values()):,} places were replaced by "
+        f"{str(settings.get('fingerprint'))[:12]}), {where}. {means} find what identifies "
+        f"people, organisations and places; {_count_replaced(run):,} places were replaced by "
         f"{' or '.join(how) or 'nothing'}. The run can be repeated: the same input and key give the same bytes."
     )
 
