@@ -67,6 +67,8 @@ def test_the_methods_say_what_was_done_and_no_more():
     settings, versions = {**RUN["settings"], "endpoint": True}, {"allonym": "1.2"}
     text = report.render(report.statement_page({**RUN, "settings": settings, "versions": versions}), "markdown")
     assert "offline" not in text and "network. Rules and lists find" in text
+    text = report.render(report.statement_page({**RUN, "operators": {"tag": 1}}), "markdown")
+    assert text.count("1 place was replaced") == 2
 
 
 def test_what_was_not_measured_is_said():

@@ -84,7 +84,7 @@ def statement_page(
 
 def _write_summary(run: Values, evaluation: Plain | None, cards: Plain | None) -> str:
     documents, edits = _count_treated(run), _count_replaced(run)
-    parts = [f"{count_nouns(documents, 'document')} went through allonym; {count_nouns(edits, 'place')} were replaced."]
+    parts = [f"{count_nouns(documents, 'document')} went through allonym; {_count_places(edits)} replaced."]
     if lost := _count_lost(run):
         lost_items = count_nouns(lost, "file or record", "files and records")
         parts.append(f"Left out, because they could not be treated: {lost_items}.")
@@ -108,6 +108,10 @@ def _count_treated(run: Values) -> int:
 def _count_replaced(run: Values) -> int:
     """Count the places in which other words stand; what the policy keeps has a label, too."""
     return sum(int(number) for name, number in run.get_part("operators").items() if name != "keep")
+
+
+def _count_places(number: int) -> str:
+    return f"{count_nouns(number, 'place')} {'was' if number == 1 else 'were'}"
 
 
 def _describe_run(run: Values, files: int | None) -> Iterator[Block]:
@@ -237,7 +241,7 @@ def _write_methods(run: Values) -> str:
         f"We de-identified {count_nouns(_count_treated(run), 'document')} with allonym "
         f"{versions.get('allonym')} under its policy {settings.get('policy')} (fingerprint "
         f"{str(settings.get('fingerprint'))[:12]}), {where}. {means} find what identifies "
-        f"people, organisations and places; {_count_replaced(run):,} places were replaced by "
+        f"people, organisations and places; {_count_places(_count_replaced(run))} replaced by "
         f"{' or '.join(how) or 'nothing'}. The run can be repeated: the same input and key give the same bytes."
     )
 
