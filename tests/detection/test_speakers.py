@@ -33,6 +33,8 @@ def test_table_1_of_p2() -> None:
         ("Interviewer - Marta Lis", "Marta Lis"),
         ("Agent [Jo]", "Jo"),
         ("Customer (on hold)", None),
+        ("Caller (Okafor)", "Okafor"),
+        ("Caller (plumber)", None),
         ("Agent (Team Leader)", None),
         ("Priyanka (Agent)", "Priyanka"),
     ],

@@ -23,7 +23,7 @@ from allonym.detection.lexicon import (
     make_readings,
     shorten_person_name,
 )
-from allonym.detection.listed_names import has_listed_name
+from allonym.detection.listed_names import has_listed_name, is_typical_name
 from allonym.detection.scan import compile_pattern, compile_patterns, encode_text, find_matches
 from allonym.detection.turns import FAMILY_NAMES, select_headings
 from allonym.detection.words import is_calling, read_dictionary, read_ordinary_words, read_word_list
@@ -194,7 +194,8 @@ def locate_speaker_name(label: str) -> Interval | None:
     name = _locate_name(label, end)
     if name is None and cut and end:
         rest = label[cut.end() :].rstrip(" )]")
-        if not all(word in _NO_NAMES or is_calling(word) for word in rest.lower().split()):  # "Customer (on hold)"
+        words = rest.lower().split()  # "Customer (on hold)"
+        if not all(word in _NO_NAMES or (is_calling(word) and not is_typical_name(word)) for word in words):
             name = _locate_name(label, cut.end() + len(rest), cut.end())
     return name
 
