@@ -105,9 +105,9 @@ def test_alone_from_twenty_files_to_the_release(
     file = take_release(page, tmp_path)
     assert page.evaluate("window.clicks") <= 10
     verified = verify_release(file)
-    assert verified.files == 21
+    assert verified.files == 22
     texts = list_texts(file)
-    assert {Path(name).suffix for name in texts} == {".json", ".sig", ".docx", ".csv", ".txt", ".pdf"}
+    assert {Path(name).suffix for name in texts} == {".html", ".json", ".sig", ".docx", ".csv", ".txt", ".pdf"}
     for name, data in texts.items():
         assert not any(person.split()[1] in name for person in PEOPLE)
         if name.endswith((".txt", ".csv", ".json")):

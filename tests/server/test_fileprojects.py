@@ -125,7 +125,7 @@ def test_alone_to_a_signed_release(people: dict[str, Any], project: str, tmp_pat
     file.write_bytes(taken.content)
     shown = owner.get(path).json()
     verified = verify_release(file, shown["public_key"])
-    assert verified.files == 3 and verified.manifest["reviewed"]["settled"] == 0
+    assert verified.files == 4 and verified.manifest["reviewed"]["settled"] == 0
     assert shown["releases"][-1]["sha256"] == job["summary"]["sha256"]
     with zipfile.ZipFile(io.BytesIO(taken.content)) as archive:
         for name in archive.namelist():

@@ -29,6 +29,7 @@ from allonym.detection.mentions import (
     find_repeated_names,
     is_written_with_care,
 )
+from allonym.detection.other_languages import list_package_languages
 from allonym.detection.public_figures import drop_public_figures
 from allonym.detection.short_dates import SCORE as DATE_SCORE
 from allonym.detection.short_dates import find_short_dates
@@ -88,7 +89,9 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     folded = fold_lookalikes(document.text)
     plain = document if folded is document.text else replace(document, text=folded)
     prose = cut_prose(plain, policy)
-    unread = _list_unread_passages(folded, prose, policy)
+    # It misses names that lists know, and a policy that refuses promises more than it holds.
+    weakly_read = _list_unread_passages(folded, prose, policy, counts_package=False)
+    unread = weakly_read if policy.unknown_language == "refuse" else _list_unread_passages(folded, prose, policy)
     if unread and policy.unknown_language == "refuse":
         raise DataError(describe_refusal(unread))
     candidates: list[Span] = []
@@ -113,7 +116,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     if unread and policy.unknown_language == "cover":
         candidates = _cover_passages(folded, unread, candidates)
     else:
-        candidates += find_listed_names(folded, ((p.start, p.end) for p in unread))
+        candidates += find_listed_names(folded, ((p.start, p.end) for p in weakly_read))
     if "rules" in policy.detectors:
         candidates += find_names_in_paths(folded)
     candidates = drop_greetings(folded, candidates)
@@ -144,10 +147,15 @@ def count_unread_characters(document: Document, policy: Policy) -> dict[str, int
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-def _list_unread_passages(folded: str, prose: Prose | None, policy: Policy) -> tuple[Passage, ...]:
+def _list_unread_passages(
+    folded: str, prose: Prose | None, policy: Policy, *, counts_package: bool = True
+) -> tuple[Passage, ...]:
+    """The passages in languages that no detector reads; of these, the small tagger of other languages may not count."""
     languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in build_detectors(policy)))
     if not languages:
         return ()
+    if not counts_package:
+        languages -= list_package_languages() - {policy.language}
     if prose is None:
         return list_unread(folded, languages)
     return tuple(prose.restore_offsets(list_unread(prose.document.text, languages)))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
@@ -23,6 +24,7 @@ from allonym.detection import OPENING_MARKS, TAGGER
 from allonym.detection.languages import hide_unread, read_model_languages
 from allonym.detection.lexicon import TITLES, lower_alphanumerics
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, uses_capitals
+from allonym.detection.other_languages import build_reader, list_package_languages
 from allonym.detection.speakers import locate_speaker_name
 from allonym.detection.turns import find_field_names
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
@@ -31,6 +33,7 @@ from allonym.errors import UsageError
 from allonym.labels import TAXONOMY
 from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
 from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
+from allonym.models.wordtagger import KINDS
 from allonym.policy import Policy
 from allonym.text.names import TITLES as NAME_TITLES
 from allonym.text.names import find_given_name_variants
@@ -101,7 +104,8 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     """
     settings = policy.settings("tagger")
     folder = Path(settings["model"]) if settings["model"] else ENGLISH
-    if folder == ENGLISH and policy.language != "en":
+    others_read = list_package_languages() if folder == ENGLISH else frozenset[str]()
+    if folder == ENGLISH and policy.language not in {"en", *others_read}:
         raise UsageError(
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
             "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"
@@ -116,8 +120,16 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     kept_labels = frozenset(label for label, name in names.items() if name and policy.rule(name).operator == "keep")
     name_parts = settings["name_parts"] or not names["PERSON"]  # who looks for last names alone must find them
     languages = read_model_languages(model.about.get("language"))
+    kinds = {kind: name for kind in KINDS if (name := _find_enabled_label(policy, kind))}
+    read_others = build_reader(lambda points: _read_kind_thresholds(policy, kinds, points)) if others_read else None
 
     def find_names(document: Document) -> list[Span]:
+        findings = read_language(document)
+        if read_others is None:
+            return findings
+        return sorted(findings + [replace(s, label=kinds[s.label]) for s in read_others(document)])
+
+    def read_language(document: Document) -> list[Span]:
         document = hide_unread(document, languages)
         tagged = model(document.text)
         turns = [turn.start for turn in document.turns]
@@ -130,7 +142,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
             selected = sorted([s for s in selected if s.label != "PERSON"] + parts)
         return [Span(s.start, s.end, names[s.label], s.score, s.source) for s in selected if names[s.label]]
 
-    find_names.languages = languages  # type: ignore[attr-defined]
+    find_names.languages = languages | others_read  # type: ignore[attr-defined]
     find_names.reads_disguise = False  # type: ignore[attr-defined]  # a network reads sentences, not what is left of them
     find_names.reads_technical = False  # type: ignore[attr-defined]
     return find_names
@@ -188,18 +200,27 @@ def read_thresholds(policy: Policy, model: TaggerModel, *, is_wanted: bool = Tru
     for label in model.labels:
         if _is_wanted(policy, label) != is_wanted:
             continue
-        point = policy.operating_point_for(label)
-        rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
-        rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
-        if rule_threshold is not None:
-            out[label] = rule_threshold
-        elif isinstance(point, str):
-            table = points.get(point, {})
-            if (threshold := table.get(label, table.get("*", 0.5))) is not None:
-                out[label] = float(threshold)
-        else:
-            out[label] = float(point)
+        tables = {name: table.get(label, table.get("*", 0.5)) for name, table in points.items()}
+        if (threshold := _read_threshold(policy, label, tables)) is not None:
+            out[label] = threshold
     return out
+
+
+def _read_threshold(policy: Policy, label: str, points: Mapping[str, float | None]) -> float | None:
+    """The threshold of a label: that of its rule, else of its operating point, of which ``points`` gives the value."""
+    rules = (policy.rules[name] for name in policy.taxonomy.lineage(label) if name in policy.rules)
+    rule_threshold = next((rule.threshold for rule in rules if rule.threshold is not None), None)
+    if rule_threshold is not None:
+        return rule_threshold
+    point = policy.operating_point_for(label)
+    threshold = points.get(point, 0.5) if isinstance(point, str) else point
+    return None if threshold is None else float(threshold)
+
+
+def _read_kind_thresholds(policy: Policy, kinds: Collection[str], points: Mapping[str, float]) -> dict[str, float]:
+    """The thresholds of kinds of names in a language, given the language's operating points."""
+    thresholds = {kind: _read_threshold(policy, kind, points) for kind in kinds}
+    return {kind: max(_LEAST, threshold) for kind, threshold in thresholds.items() if threshold is not None}
 
 
 def extract_spans(

@@ -1,0 +1,1 @@
+"""Weights of the tagger of many languages; allonym finds this package where it is installed."""

@@ -1,0 +1,132 @@
+"""Names in passages in other languages than English, by the tagger of the optional package ``allonym-languages``.
+
+The package holds weights alone; ``pip install ./packages/languages`` in a copy of the repository installs it. A passage
+is read where it is in a language whose figures on unseen text earned it a place in the package's ``model.json``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+
+from allonym.detection import TAGGER
+from allonym.detection.languages import ENGLISH, list_unread
+from allonym.detection.mentions import uses_capitals
+from allonym.detection.words import read_word_list
+from allonym.document import Document, Span
+from allonym.models.wordtagger import KINDS, WordTagger
+
+_PACKAGE = "allonym_languages"
+_ALIKE = {"nb": "no", "nn": "no", "bs": "hr"}
+"""Languages that are read as another, which they resemble in writing."""
+_CYRILLIC = frozenset({"sr"})  # what is told to be Serbian is in Cyrillic letters, which the tagger has not seen there
+_LONGEST_ABBREVIATION = 3  # letters
+_TITLES = read_word_list("titles") | read_word_list("titles_of_other_languages")
+_BEGINS = 0.5  # chance by which a word begins a name of its own
+_GAP = re.compile(r"[ \t\xa0]*")
+
+Thresholds = Mapping[str, float]
+"""A kind of name to the chance that a word needs, over 0 to 1."""
+
+
+@cache
+def load_package() -> WordTagger | None:
+    """The model of the package; None where it is not installed."""
+    spec = find_spec(_PACKAGE)
+    return WordTagger(Path(spec.origin).parent) if spec and spec.origin else None
+
+
+def list_package_languages() -> frozenset[str]:
+    """ISO 639 codes of the languages that the package reads; none where it is not installed."""
+    model = load_package()
+    earned = frozenset(model.about["languages"]) - _CYRILLIC if model else frozenset[str]()
+    return earned | {code for code, other in _ALIKE.items() if other in earned}
+
+
+def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -> Callable[[Document], list[Span]]:
+    """Build a function that finds names in the passages which the package reads.
+
+    Args:
+        read_thresholds: from the package's points for one language (name to chance) to the threshold of each kind.
+    """
+    model, languages = load_package(), list_package_languages()
+    if model is None:
+        return lambda document: []
+    points = model.about["points"]
+    thresholds = {
+        code: read_thresholds({name: table[_ALIKE.get(code, code)] for name, table in points.items()})
+        for code in languages
+    }
+
+    def find_names(document: Document) -> list[Span]:
+        text = document.text
+        out: list[Span] = []
+        for passage in list_unread(text, {ENGLISH}):
+            if passage.language in languages and thresholds[passage.language]:
+                language = _ALIKE.get(passage.language, passage.language)
+                piece = text[passage.start : passage.end]
+                spans = extract_names(piece, model, language, thresholds[passage.language])
+                out += [Span(s.start + passage.start, s.end + passage.start, s.label, s.score, TAGGER) for s in spans]
+        return out
+
+    return find_names
+
+
+def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:
+    """Extract the names of the kinds that have a threshold from a text in one language, in reading order."""
+    borders, table = model(text, language)
+    chances = np.round(table.astype(np.float64), 4)  # the same for any number of threads
+    mass = chances[:, 1::2] + chances[:, 2::2]
+    is_wanted = np.array([kind in thresholds for kind in KINDS])
+    rates = np.array([1 / thresholds[kind] if kind in thresholds else 0.0 for kind in KINDS])
+    is_name = (mass * rates).sum(1) >= 1
+    begins = chances[:, 1::2].max(1) >= _BEGINS if len(borders) else is_name
+    has_capitals = uses_capitals(text)
+
+    def is_part(start: int, end: int) -> bool:
+        """Tell whether a word may stand at an end of a name: no mark, title, or small letters where others are big."""
+        word = text[start:end]
+        return word[0].isalnum() and word.lower() not in _TITLES and not (has_capitals and word.islower())
+
+    out: list[Span] = []
+    for first, last in _list_runs(text, borders, is_name.tolist(), begins.tolist()):
+        while first < last and not is_part(*borders[first]):
+            first += 1
+        while last > first and not is_part(*borders[last - 1]):
+            last -= 1
+        start, end = (borders[first][0], borders[last - 1][1]) if first < last else (0, 0)
+        if any(map(str.isalpha, text[start:end])):
+            sums = np.where(is_wanted, mass[first:last].sum(0), -1)
+            score = round(min(1.0, float((mass[first:last] * is_wanted).sum(1).mean())), 4)
+            out.append(Span(start, end, KINDS[int(sums.argmax())], score, TAGGER))
+    return out
+
+
+def _ends_sentence(text: str, borders: list[tuple[int, int]], n: int) -> bool:
+    """Whether the mark before a word ends a sentence or a part of one, unlike the full stop of an abbreviation."""
+    mark = text[borders[n - 1][0]]
+    before = borders[n - 2] if n > 1 else (0, 0)
+    return mark in "!?;:" or (mark in ".," and before[1] - before[0] > _LONGEST_ABBREVIATION)
+
+
+def _list_runs(
+    text: str, borders: list[tuple[int, int]], is_name: list[bool], begins: list[bool]
+) -> Iterator[tuple[int, int]]:
+    """Half-open runs of words of names; a line end, or a word that surely begins a name, begins another."""
+    first = 0
+    for n in range(len(borders) + 1):
+        goes_on = n < len(borders) and is_name[n]
+        if goes_on and n > first:
+            gap = text[borders[n - 1][1] : borders[n][0]]
+            goes_on = (
+                not begins[n] and _GAP.fullmatch(gap) is not None and not (gap and _ends_sentence(text, borders, n))
+            )
+        if not goes_on:
+            if n > first:
+                yield first, n
+            first = n if n < len(borders) and is_name[n] else n + 1

@@ -1,0 +1,71 @@
+"""Passages in other languages are read where the optional package is installed, and English text stays as it was."""
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import allonym
+from allonym.detection import other_languages
+from allonym.detection.languages import read_language_names
+from allonym.detection.selection import build_detectors
+from allonym.document import Document
+from allonym.policy import Policy
+
+PACKAGE = Path(__file__).resolve().parents[2] / "packages" / "languages"
+GERMAN = (
+    "Sehr geehrte Damen und Herren, die Besprechung mit Thorben Klingbeil wurde auf den nächsten Mittwoch verschoben. "
+    "Er wohnt seit dem vergangenen Jahr in Hamburg und arbeitet dort in einem kleinen Büro."
+)
+ENGLISH = "Please send the minutes to Thorben Klingbeil, who moved to Hamburg with his family last year."
+
+
+@pytest.fixture
+def policy(monkeypatch):
+    """The default policy while the package is importable."""
+    monkeypatch.syspath_prepend(str(PACKAGE))
+    importlib.invalidate_caches()
+    other_languages.load_package.cache_clear()
+    build_detectors.cache_clear()
+    yield Policy.load("default").with_(name="languages")
+    monkeypatch.undo()
+    importlib.invalidate_caches()
+    other_languages.load_package.cache_clear()
+    build_detectors.cache_clear()
+
+
+def test_a_german_text_is_read_and_the_report_no_longer_says_otherwise(policy):
+    result = allonym.anonymize(GERMAN, policy)
+    assert "Klingbeil" not in result.text and "Hamburg" not in result.text
+    assert "Besprechung" in result.text and "verschoben" in result.text
+    assert result.report.unread == {}
+
+
+def test_english_text_is_as_without_the_package(policy, monkeypatch):
+    (tagger,) = (d for d in build_detectors(policy) if "en" in getattr(d, "languages", ()))
+    findings = tagger(Document("", ENGLISH))
+    monkeypatch.setattr(other_languages, "list_package_languages", frozenset)
+    monkeypatch.setattr("allonym.detection.tagger.list_package_languages", frozenset)
+    build_detectors.cache_clear()
+    (tagger,) = (d for d in build_detectors(policy) if "en" in getattr(d, "languages", ()))
+    assert tagger.languages == {"en"} and tagger(Document("", ENGLISH)) == findings
+
+
+def test_findings_do_not_depend_on_what_was_read_before(policy):
+    (tagger,) = (d for d in build_detectors(policy) if "en" in getattr(d, "languages", ()))
+    findings = tagger(Document("", GERMAN))
+    tagger(Document("", ENGLISH))
+    assert findings and tagger(Document("", GERMAN)) == findings
+
+
+def test_languages_are_those_that_passages_are_told_apart_by(policy):
+    languages = other_languages.list_package_languages()
+    assert "de" in languages and languages - {"nb", "nn", "bs"} <= read_language_names().keys()
+    assert "en" not in languages and "sr" not in languages
+
+
+def test_a_policy_that_looks_for_people_alone_gets_no_places(policy):
+    people = Policy.only(["PERSON"])
+    assert {s.label for d in build_detectors(people) for s in d(Document("", GERMAN)) if s.source == "tagger"} == {
+        "PERSON"
+    }
