@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
 from allonym.detection.languages import ENGLISH, list_unread
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.words import read_word_list
 from allonym.document import Document, Span
-from allonym.models.wordtagger import KINDS, WordTagger
+
+if TYPE_CHECKING:
+    from allonym.models.wordtagger import WordTagger
 
 _PACKAGE = "allonym_languages"
 _ALIKE = {"nb": "no", "nn": "no", "bs": "hr"}
@@ -38,13 +39,19 @@ Thresholds = Mapping[str, float]
 def load_package() -> WordTagger | None:
     """The model of the package; None where it is not installed."""
     spec = find_spec(_PACKAGE)
-    return WordTagger(Path(spec.origin).parent) if spec and spec.origin else None
+    if spec is None or spec.origin is None:
+        return None
+    from allonym.models.wordtagger import WordTagger  # which needs NumPy
+
+    return WordTagger(Path(spec.origin).parent)
 
 
 def list_package_languages() -> frozenset[str]:
     """ISO 639 codes of the languages that the package reads; none where it is not installed."""
     model = load_package()
-    earned = frozenset(model.about["languages"]) - _CYRILLIC if model else frozenset[str]()
+    if model is None:
+        return frozenset()
+    earned = frozenset(model.about["languages"]) - _CYRILLIC
     return earned | {code for code, other in _ALIKE.items() if other in earned}
 
 
@@ -79,6 +86,10 @@ def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -
 
 def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:
     """Extract the names of the kinds that have a threshold from a text in one language, in reading order."""
+    import numpy as np
+
+    from allonym.models.wordtagger import KINDS
+
     borders, table = model(text, language)
     chances = np.round(table.astype(np.float64), 4)  # the same for any number of threads
     mass = chances[:, 1::2] + chances[:, 2::2]

@@ -13,6 +13,7 @@ import argparse
 import gzip
 import json
 import random
+import sys
 import time
 import tomllib
 from collections import defaultdict
@@ -141,8 +142,10 @@ def _make_tensors(batch: Sequence[tuple[Sentence, int]], chance: random.Random) 
     return torch.from_numpy(rows), torch.tensor(languages), torch.from_numpy(tags)
 
 
-def train_network(sentences: Sequence[Sentence], minutes: float, rate: float) -> Network:
-    """Train for a time; the rate falls to zero at its end."""
+def train_network(
+    sentences: Sequence[Sentence], minutes: float, rate: float, report: Callable[[str], object]
+) -> Network:
+    """Train for a time; the rate falls to zero at its end. ``report`` is called with a line now and then."""
     torch.manual_seed(1)
     torch.set_num_threads(1)
     network, chance = Network(), random.Random(1)
@@ -164,7 +167,7 @@ def train_network(sentences: Sequence[Sentence], minutes: float, rate: float) ->
             optimizer.step()
             step += 1
             if step % 100 == 0:
-                print(f"step {step}: {loss.item():.4f}, {100 * passed:.0f} % of the time", flush=True)
+                report(f"step {step}: {loss.item():.4f}, {100 * passed:.0f} % of the time\n")
 
 
 def save_network(network: Network, folder: Path, about: dict[str, Any]) -> None:
@@ -302,7 +305,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5)
     options = parser.parse_args()
     parts = load_parts(options.data)
-    network = train_network(parts["train"], options.minutes, _read_recipe()["rate"])
+    network = train_network(parts["train"], options.minutes, _read_recipe()["rate"], sys.stderr.write)
     about: dict[str, Any] = {"format": 1, "layers": _LAYERS, "licence": "CC BY-SA 4.0"}
     save_network(network, options.out, about)
     about |= measure_model(WordTagger(options.out), parts["dev"], parts["test"], parts["beside"])
