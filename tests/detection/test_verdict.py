@@ -36,6 +36,11 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
     "text, mark, wanted",
     [
         ("Hi Bram, how are you?", ("Hi Bram", "PERSON", 0.7), "Bram"),
+        (
+            "Lives at 14 Mill Lane, Leeds LS6 2AB, NHS 943 476 5919.",
+            ("14 Mill Lane, Leeds LS6 2AB, NHS 943 476 5919", "STREET_ADDRESS", 0.9),
+            "14 Mill Lane, Leeds LS6 2AB",
+        ),
         ("low mood since Jan. Morwen rang", ("Jan. Morwen", "PERSON", 0.7), "Morwen"),
         (
             "thanks to the Committee. Pascal Tierney came",

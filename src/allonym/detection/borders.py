@@ -28,6 +28,10 @@ COUNTED = re.compile(
 HYPHENS = "-‐‑"
 _TITLE = re.compile(r"(?i:(?:mrs?|ms|mx|dr|prof|shri|smt|sh\.)\.?) (?=[^\W\d_a-zß-öø-ÿ])")
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
+_NEXT_FIELD = re.compile(
+    r"[,;.]? (?i:nhs|phone|tel(?:ephone)?|mob(?:ile)?|fax|d\.?o\.?b|e-?mail|born|ref|policy|account)\b"
+)
+"""What follows an address in a line: "LS6 2AB, NHS 943 476 5919"."""
 _SENTENCE_END = re.compile(r"([A-Z][a-z]{2,})\. (?=[A-Z][a-z])")
 _SINCE = re.compile(r"\b(?:since|in|by|from|until|till|of|before|after|to) \Z")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
@@ -139,6 +143,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
         if match := lead.match(text, start, end):
             start = match.end()
+    if span.label == "STREET_ADDRESS" and (field := _NEXT_FIELD.search(text, start, end)):
+        end = field.start()
     if span.label == "STREET_ADDRESS" and text.startswith("number ", start, end):
         start += 7
     if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):

@@ -163,7 +163,7 @@ def train_network(
             keep[..., :6] *= (torch.rand(*rows.shape[:2], 6) > 0.1).float()
             loss = functional.cross_entropy(network(rows, languages, keep).flatten(0, 1), tags.flatten())
             optimizer.zero_grad()
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             step += 1
             if step % 100 == 0:
