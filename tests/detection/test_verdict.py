@@ -200,6 +200,8 @@ def test_given_names_of_a_list_are_two_people():
         ("Siobhan from HR rang", ("HR", "ORGANIZATION", 0.9), False),
         ("Siobhan from HRW rang", ("HRW", "ORGANIZATION", 0.9), True),
         ("he is a pump attendant", ("pump attendant", "OCCUPATION", 0.7), True),
+        ("Date (DD/MM/YYYY): ____", ("DD/MM/YYYY", "PRODUCT", 0.5), False),
+        ("They said SS twice", ("SS", "PRODUCT", 0.25), True),
         ("Hosp No. K4471902 is new", ("Hosp No.", "PERSON", 0.34), False),
         ("Spoke to Okafor ID 20331 today", ("Okafor", "PERSON", 0.6), True),
         ("Brenlow ID: 4471 wants a card", ("Brenlow", "PERSON", 0.6), True),

@@ -82,7 +82,7 @@ _OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
-_FORMAT = re.compile(r"(?i)(?:([dmyhsx#])\1++[/:. -]?)++")
+_FORMAT = re.compile(r"(?i)(?:dd?|mm?|yyyy|yy|hh?)(?:[/:. -](?:dd?|mm?|yyyy|yy|hh?|ss?)){1,6}|yyyy|x{3,40}|#{2,40}")
 """How a form asks for a date or a number: "DD/MM/YYYY"."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+")
 _NUMBERED_ROLE = re.compile(r"(?im)^[ \t]*(?:person|speaker|participant|caller|agent|voice) \Z")
