@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 
 import pytest
 
@@ -54,7 +55,7 @@ def test_explained_decisions_are_those_of_the_library(annotator):
 def test_anonymised_without_a_scope_is_restored_with_its_plan(reviewer, policy):
     made = post(reviewer, "anonymize", text=TEXT, policy=policy, originals=True)
     for gone in ("Ada", "Brook", "Leeds", "3 May"):
-        assert gone not in made["text"]
+        assert not re.search(rf"\b{gone}\b", made["text"])  # the random key may draw "Adams"
     address = "https://evil.example/" + made["text"].replace(" ", "_")
     assert post(reviewer, "restore", text=address, plan=made["plan"], destination="answer")["text"] == address
     back = post(reviewer, "restore", text=made["text"], plan=made["plan"])
