@@ -88,28 +88,6 @@ def test_a_run_whose_vault_or_endpoint_fails_can_go_on(tmp_path, policy, monkeyp
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt", "c.txt"]
 
 
-def test_report_counts_and_holds_no_text(run, tmp_path, policy):
-    _, report = run("a.jsonl", records(10), report=tmp_path / "r.json")
-    written = json.loads((tmp_path / "r.json").read_text())
-    assert written["documents"] == 10 and written["quarantined"] == 1 and written["labels"] == {"EMAIL_ADDRESS": 9}
-    assert written["operators"] == {"tag": 9} and written["files"] == 1 and len(written["digest"]) == 64
-    assert written["settings"]["fingerprint"] == policy.fingerprint() and "python" in written["versions"]
-    assert {"numpy", "onnxruntime"} <= written["versions"].keys()
-    assert written["reader"]["replaced"] == report.reader.replaced == 9 and written["reader"]["split"] == 0
-    assert "for the reader: " in report.to_text()
-    assert "example.com" not in report.to_json() + report.to_text() + repr(report)
-    assert report.exit_code == 1
-
-
-def test_the_report_names_model_and_processor_of_a_tagger_whatever_else_is_loaded(tmp_path, policy):
-    import onnxruntime  # noqa: F401
-
-    (tmp_path / "a.txt").write_text("a@example.com")
-    rules = anonymize_path(tmp_path / "a.txt", tmp_path / "b.txt", policy)
-    tagged = anonymize_path(tmp_path / "a.txt", tmp_path / "c.txt", "default")
-    assert tagged.versions.keys() - rules.versions.keys() == {"english model", "processor"}
-
-
 def test_plans_belong_to_the_documents(run, tmp_path):
     from allonym.plan import Plan, apply
 
@@ -618,37 +596,3 @@ def test_an_unknown_suffix_names_the_formats_and_the_option(tmp_path, policy):
         anonymize_path(tmp_path / "a.foo", tmp_path / "b.foo", policy)
     assert caught.value.exit_code == 1 and leftovers(tmp_path) == []
     assert anonymize_path(tmp_path / "a.foo", tmp_path / "b.foo", policy, format="txt").files == 1
-
-
-def test_the_report_of_a_table_suggests_to_name_fields(tmp_path, policy):
-    (tmp_path / "a.csv").write_text("id,text\n1,a@example.com\n")
-    assert "--field NAME" in anonymize_path(tmp_path / "a.csv", tmp_path / "b.csv", policy).to_text()
-    named = anonymize_path(tmp_path / "a.csv", tmp_path / "c.csv", policy, fields=["text"])
-    assert "--field NAME" not in named.to_text()
-
-
-@pytest.mark.parametrize(
-    ("source", "target", "is_refused"),
-    [
-        ("a.docx", "b.txt", True),
-        ("a.txt", "b.docx", True),
-        ("a.pdf", "b.docx", True),
-        ("a.msg", "b.pdf", True),
-        ("a.msg", "b.eml", False),
-        ("a.docx", "b.docm", False),
-        ("a.csv", "b.txt", False),
-        ("a.csv", "b.out", False),
-        ("a.csv", "b.csv.gz", False),
-    ],
-)
-def test_no_file_is_called_by_the_suffix_of_another_format(tmp_path, policy, source, target, is_refused):
-    from allonym.files.items import check_target_suffix, list_items
-
-    (tmp_path / source).write_bytes(b"x")
-    items, _ = list_items(tmp_path / source, tmp_path / target, None)
-    if not is_refused:
-        check_target_suffix(items)
-        return
-    with pytest.raises(UsageError, match=r"is written as .*, and .* is called"):
-        anonymize_path(tmp_path / source, tmp_path / target, policy)
-    assert not (tmp_path / target).exists()

@@ -86,6 +86,11 @@ def read_model_languages(code: object) -> frozenset[str]:
     return frozenset({code}) if isinstance(code, str) and code in read_language_names() else ANY_LANGUAGE
 
 
+def is_in_another_language(text: str, position: int) -> bool:
+    """Tell whether a position of a text lies in a passage that is not English."""
+    return any(passage.start <= position < passage.end for passage in list_unread(text, {ENGLISH}))
+
+
 def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
     """List the passages of a text in other languages than ``languages``, without blanks at their ends.
 

@@ -89,7 +89,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     folded = fold_lookalikes(document.text)
     plain = document if folded is document.text else replace(document, text=folded)
     prose = cut_prose(plain, policy)
-    # It misses names that lists know, and a policy that refuses promises more than it holds.
+    # The small tagger of other languages misses names that lists know, and holds less than a policy that refuses.
     weakly_read = _list_unread_passages(folded, prose, policy, counts_package=False)
     unread = weakly_read if policy.unknown_language == "refuse" else _list_unread_passages(folded, prose, policy)
     if unread and policy.unknown_language == "refuse":

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from allonym.detection import Detector
-from allonym.detection.languages import ENGLISH, list_unread
+from allonym.detection.languages import is_in_another_language
 from allonym.detection.lexicon import (
     AMBIGUOUS,
     PARTICLES,
@@ -177,7 +177,7 @@ def _is_role_of_other_language(text: str, start: int, end: int) -> bool:
     is_listed = has_listed_name(words)
     if is_listed and len(words[0]) > _LONGEST_ARTICLE:
         return False
-    if not any(p.start <= start < p.end for p in list_unread(text, {ENGLISH})):
+    if not is_in_another_language(text, start):
         return False
     return not is_listed or words[0].lower() in LETTERS.findall(text)
 

@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from allonym import protocol
-from allonym.detection.languages import ENGLISH, list_unread
+from allonym.detection.languages import is_in_another_language
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
@@ -476,7 +476,7 @@ def _make_edits(
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
                 change = find_article_change(text, low, position, out)
-                if change is not None and not _is_in_another_language(text, low):
+                if change is not None and not is_in_another_language(text, low):  # "escribir a" has no article
                     article = text[change[0] : change[1]]
                     edits.append(Edit(*change, entity.label, 0, ARTICLE, article))
                     if setting.book is not None and not treatment.traits.lossy:
@@ -485,11 +485,6 @@ def _make_edits(
         edits.append(Edit(low, high, out, entity.label, subject.serial, name, text[low:high]))
         position, before = high, out[-1:] or previous
     return edits, kept_spans
-
-
-def _is_in_another_language(text: str, position: int) -> bool:
-    """Tell whether a position lies in a passage that is not English: "escribir a" has no article."""
-    return any(passage.start <= position < passage.end for passage in list_unread(text, {ENGLISH}))
 
 
 def _call_operator(treatment: _Treatment, mention: Mention, setting: Setting) -> str:
