@@ -58,19 +58,21 @@ def test_a_folder_is_private_and_goes(tmp_path):
 def test_nothing_of_a_killed_run_stays_in_the_temporary_folder(tmp_path, short_path, workers):
     child = _run_child(tmp_path, short_path, "kill", *workers)
     assert child.returncode == -signal.SIGKILL
-    (short_path / "allonym-of-others").mkdir(mode=0o755)
-    (short_path / "allonym-link").symlink_to(tmp_path)
-    assert len(list(short_path.iterdir())) == 3 + len(workers)
+    (short_path / "allonym-scratch-of-others").mkdir(mode=0o755)
+    (short_path / "allonym-scratch-link").symlink_to(tmp_path)
+    (short_path / "allonym-projects").mkdir(mode=0o700)
+    kept = {"allonym-scratch-of-others", "allonym-scratch-link", "allonym-projects"}
+    assert len(list(short_path.iterdir())) == 4 + len(workers)
     for _ in range(100):  # workers notice the death of their parent a moment later, and keep the lock until then
         scratch._remove_abandoned_folders.cache_clear()
         with open_scratch_folder(short_path) as used:
             scratch._remove_abandoned_folders.cache_clear()
             with open_scratch_folder(short_path):
                 assert used.exists()
-        if len(list(short_path.iterdir())) == 2:
+        if len(list(short_path.iterdir())) == len(kept):
             break
         time.sleep(0.1)
-    assert {p.name for p in short_path.iterdir()} == {"allonym-of-others", "allonym-link"}
+    assert {p.name for p in short_path.iterdir()} == kept
 
 
 @pytest.mark.slow

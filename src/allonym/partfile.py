@@ -2,7 +2,8 @@
 
 A part file lies in the folder of its target. It is created anew, never through a link, and only its owner may read it
 until it is complete. A target that is a link, a folder, a pipe, a socket or a device is refused. A process that is
-killed leaves its part file; the next one that writes in the folder removes it, unless a journal names it.
+killed leaves its part file; the next one that writes in the folder removes it, unless a journal names it, or the file
+system has no locks, which tell whether somebody is still writing.
 """
 
 from __future__ import annotations
@@ -71,8 +72,11 @@ def open_plain_file(path: Path, flags: int) -> int:
     raise UsageError(f"{path} is no plain file of this user with one name; remove it, and look who put it there")
 
 
-def lock_file(handle: int) -> bool:
-    """Lock an open file for this process until it is closed; tell whether no other process has it locked."""
+def lock_file(handle: int, *, without_locks: bool = True) -> bool:
+    """Lock an open file for this process until it is closed; tell whether no other process has it locked.
+
+    ``without_locks``: the answer where the file system has no locks.
+    """
     with suppress(ImportError):  # Windows has no such lock
         import fcntl
 
@@ -80,9 +84,10 @@ def lock_file(handle: int) -> bool:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        except OSError:  # a file system without locks
-            return True
-    return True
+        except OSError:
+            return without_locks
+        return True
+    return without_locks
 
 
 def sync_folder(folder: Path) -> None:
@@ -282,7 +287,7 @@ def _remove_unlocked_file(path: Path) -> None:
     with suppress(OSError, UsageError):
         handle = open_plain_file(path, os.O_RDWR)
         try:
-            if lock_file(handle):
+            if lock_file(handle, without_locks=False):
                 path.unlink()
         finally:
             os.close(handle)

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from allonym.partfile import NO_FOLLOW, lock_file
 
-_PREFIX = "allonym-"
+_PREFIX = "allonym-scratch-"
+"""Nobody else may call a folder so: what killed processes have left is recognised by it."""
+
 _SHORT_PARENTS = ("/tmp", "/var/tmp")
-_LONGEST_PARENT = 68  # bytes; with a scratch folder's name and a socket's it stays below the 104 of the systems
+_LONGEST_PARENT = 60  # bytes; with a scratch folder's name and a socket's it stays below the 104 of the systems
 
 
 @contextmanager
@@ -78,7 +80,7 @@ def _remove_if_abandoned(folder: Path) -> None:
     try:
         status = os.fstat(handle)
         is_ours = stat.S_IMODE(status.st_mode) == 0o700 and status.st_uid == os.geteuid()
-        if is_ours and lock_file(handle):
+        if is_ours and lock_file(handle, without_locks=False):
             shutil.rmtree(folder, ignore_errors=True)
     finally:
         os.close(handle)

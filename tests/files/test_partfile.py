@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -13,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from allonym import partfile
+from allonym import partfile, scratch
 from allonym.errors import UsageError
 from allonym.files import anonymize_path
 from allonym.files.journal import journal_path
-from allonym.partfile import PartFile, check_plain_target, remove_part_files, write_file
+from allonym.partfile import PartFile, check_plain_target, open_part_file, remove_part_files, write_file
+from allonym.scratch import open_scratch_folder
 
 
 def make_hostile(kind: str, target: Path, victim: Path) -> None:
@@ -164,6 +166,21 @@ def test_the_next_process_removes_what_a_killed_one_has_left(tmp_path):
     write_file(tmp_path / "c", b"x")
     assert {p.name for p in tmp_path.iterdir()} == {"c", used.path.name}
     used.close(remove=True)
+
+
+def test_where_there_are_no_locks_the_files_of_others_stay(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with open_scratch_folder(tmp_path) as folder, open_part_file(tmp_path / "a") as part:
+        for clear in (partfile._remove_abandoned_files, scratch._remove_abandoned_folders):
+            clear.cache_clear()
+        write_file(tmp_path / "b", b"2")
+        with open_scratch_folder(tmp_path):
+            assert part.path.exists() and folder.exists()
+        part.write(b"1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
 
 
 def test_part_files_of_other_runs_stay(tmp_path):
