@@ -130,6 +130,18 @@ def test_document_types_that_never_close_are_refused(run):
             run(name, b"<a>" + b"<!DOCTYPE " * 500)
 
 
+def test_long_codes_and_attributes_do_not_hang(run):
+    code = b"{" + rb"\aAAA" * 40
+    assert run("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\n" + code + b" hello\n")[0].endswith(code + b" hello\n")
+    page = b"<p " + b"a" * 100_000 + b">x</p>"
+    assert run("a.html", page)[0] == page
+
+
+def test_control_characters_written_as_references_shift_nothing(run):
+    page = b"<p>Ask Jo&#1;&#1;&#1; today: a@example.com&#1;.</p>"
+    assert run("a.html", page)[0].decode() == f"<p>Ask Jo&#1;&#1;&#1; today: {MAIL}&#1;.</p>"
+
+
 @pytest.mark.slow
 def test_tags_that_never_close_do_not_hang(run):
     with pytest.raises(DataError, match="are not closed"):

@@ -60,7 +60,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _OPENING = re.compile(r"<(?:/|[^\W\d_]|!DOCTYPE)", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r"""([^\s=/"'<>]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
+_ATTRIBUTE = re.compile(r"""(?<![^\s=/"'<>])([^\s=/"'<>]++)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
 _PLAIN_TAG = re.compile(r"/?[^\W\d][\w:.-]*")
 _PLAIN_NAME = re.compile(r"[@#*:(\[]*[^\W\d][\w:.-]*[)\]]*")

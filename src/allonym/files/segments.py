@@ -93,13 +93,16 @@ def _encode_part(source: str, segment: Segment, part: str, changes: Sequence[Cha
         pieces.append(raw[position : match.start()])
         places += range(position + 1, match.start() + 1)
         pieces.append(html.unescape(match.group()))
-        # What follows an open reference would become part of it.
-        places += [-1] * (len(pieces[-1]) - 1) + [match.end() if match.group().endswith(";") else -1]
+        if pieces[-1]:  # a control character is read as nothing
+            # What follows an open reference would become part of it.
+            places += [-1] * (len(pieces[-1]) - 1) + [match.end() if match.group().endswith(";") else -1]
         position = match.end()
     pieces.append(raw[position:])
     places += range(position + 1, len(raw) + 1)
-    in_source = [(places[a], places[b], segment.encode(new)) for a, b, new in changes if b < len(places)]
-    if "".join(pieces) != segment.text or any(a < 0 or b < 0 for a, b, _ in in_source):
+    if "".join(pieces) != segment.text:
+        return segment.encode(part)
+    in_source = [(places[a], places[b], segment.encode(new)) for a, b, new in changes]
+    if any(a < 0 or b < 0 for a, b, _ in in_source):
         return segment.encode(part)
     return splice_text(raw, in_source)
 
