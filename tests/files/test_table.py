@@ -330,9 +330,10 @@ def test_neutralised_cells_are_restored(run, tmp_path):
     assert (tmp_path / "again.csv").read_text() == FORMULAS and not result.notes
 
 
-@given(st.lists(st.text("'=+-@\t1a\",;＝", max_size=6), min_size=1, max_size=4), st.sampled_from(table.DELIMITERS))
-def test_neutralising_a_row_can_be_undone(values, delimiter):
-    row = delimiter.join(table.Cell("", "", '"' in v).format_value(v, delimiter) for v in values)
+@given(st.text("'=+-@\t1a\",;＝", max_size=12), st.sampled_from(table.DELIMITERS))
+@example('=a"b', ",")
+@example('"=1"', ",")
+def test_neutralising_a_row_can_be_undone(row, delimiter):
     neutral = table.neutralise_row(row, delimiter)
     assert not any(table.is_formula_like(c.value) and c.value[0] != "'" for c in table.split_cells(neutral, delimiter))
     assert table.restore_neutralised_row(neutral, delimiter) == row

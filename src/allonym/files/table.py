@@ -102,19 +102,22 @@ def neutralise_row(row: str, delimiter: str) -> str:
     """Return a row, without its line end, with an apostrophe in front of each cell that is like a formula."""
     if not any(sign in row for sign in _FORMULA_SIGNS):
         return row
-    cells = split_cells(row, delimiter)
-    return delimiter.join(
-        c.format_value(f"'{c.value}", delimiter) if is_formula_like(c.value) else c.raw for c in cells
-    )
+    out = []
+    for cell in split_cells(row, delimiter):
+        quote = cell.raw[: cell.quoted]
+        out.append(f"{quote}'{cell.raw[cell.quoted :]}" if is_formula_like(cell.value) else cell.raw)
+    return delimiter.join(out)
 
 
 def restore_neutralised_row(row: str, delimiter: str) -> str:
     """Return the row of which :func:`neutralise_row` made this one."""
     if "'" not in row:
         return row
-    cells = split_cells(row, delimiter)
-    changed = [c.value[:1] == "'" and is_formula_like(c.value) for c in cells]
-    return delimiter.join(c.format_value(c.value[1:], delimiter) if changed[i] else c.raw for i, c in enumerate(cells))
+    out = []
+    for cell in split_cells(row, delimiter):
+        is_neutralised = cell.raw[cell.quoted :].startswith("'") and is_formula_like(cell.value)
+        out.append(cell.raw[: cell.quoted] + cell.raw[cell.quoted + is_neutralised :])
+    return delimiter.join(out)
 
 
 def sniff_delimiter(line: str) -> str:
