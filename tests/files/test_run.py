@@ -159,6 +159,7 @@ def test_folder(tmp_path, policy, failing):
     assert written == {"a.txt": b"[EMAIL_ADDRESS_1]", "deep/d.jsonl": b'{"x":"[EMAIL_ADDRESS_1]"}\n'}
     assert [name for name, _ in report.refused] == ["b.bin", "c.md", "deep/e.txt"]
     assert report.files == 2 and report.quarantined == 1 and report.exit_code == 1
+    assert report.documents == 3  # that of a.txt, and two lines
     listed = [json.loads(line) for line in (tmp_path / "out.quarantine.jsonl").read_text().splitlines()]
     assert [(r["file"], r["id"]) for r in listed] == [
         ("b.bin", "b.bin"),

@@ -12,7 +12,7 @@ from allonym.files.runreport import RunReport
 pytest.importorskip("jinja2")
 
 RUN = RunReport(
-    documents=3,
+    documents=2,
     characters=900,
     files=2,
     refused=(("a.pdf", "it is encrypted"),),

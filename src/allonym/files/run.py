@@ -446,7 +446,7 @@ class Run:
                 lines.part.truncate_to(length)
         self._out = None
         self._skip = place.item
-        self._file_tally = Tally(documents=1)
+        self._file_tally = Tally()
         self.quarantine.write(json.dumps({"file": item.name, "id": item.name, "reason": why}, ensure_ascii=False))
         self._record_finished_file(place, item, size=0, digest="", refused=why)
 

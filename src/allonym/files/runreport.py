@@ -33,7 +33,7 @@ class RunReport(Serialisable):
     """The report of a run.
 
     Attributes:
-        documents: number of records, including those in quarantine.
+        documents: number of records, including those in quarantine, but for the files that were refused.
         quarantined: records left out because they could not be processed.
         characters: code points of the documents written.
         files: files written.

@@ -101,8 +101,8 @@ def _count_lost(run: Values) -> int:
 
 
 def _count_treated(run: Values) -> int:
-    """Count the documents without those that were left out, which the run counts as well."""
-    return max(0, int(run.get("documents") or 0) - _count_lost(run))
+    """Count the documents without the records that were left out, which the run counts as well."""
+    return max(0, int(run.get("documents") or 0) - int(run.get("quarantined") or 0))
 
 
 def _count_replaced(run: Values) -> int:
