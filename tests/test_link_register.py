@@ -68,6 +68,15 @@ def test_a_person_keeps_the_pseudonym_when_the_family_name_becomes_known(vault):
     assert replace_names(vault, "<Margaret> came.", "pseudonyms") == first
 
 
+def test_a_second_pass_gives_one_pseudonym_though_the_first_is_somebody_elses_name(vault):
+    texts = ["<Saffron Lisle> came."]
+    given = replace_names(vault, texts[0], "pseudonyms").split()[0]
+    texts.append(f"<Saffron Lisle> met <{given} Okonjo>.")
+    assert given not in replace_names(vault, texts[1], "pseudonyms")
+    again = [replace_names(vault, text, "pseudonyms").split()[:2] for text in texts]
+    assert again[0] == again[1]
+
+
 def test_names_that_several_may_bear_get_another_pseudonym(vault):
     made = replace_names(vault, "<Margaret Whitcombe> met <Margaret Hale>.", "pseudonyms")
     alone = replace_names(vault, "<Margaret> came.", "pseudonyms").split()[0]

@@ -98,7 +98,9 @@ class Ledger:
         """Return the keyed choice from a pool that must not be empty. Order and content of the pool count."""
         return pool[self.draw_number(kind, key, attempt) % len(pool)]
 
-    def assign(self, kind: str, key: str, propose: Propose, *, telling: Telling = str) -> str | None:
+    def assign(
+        self, kind: str, key: str, propose: Propose, *, telling: Telling = str, prefers_last: bool = False
+    ) -> str | None:
         """Return the value of ``key`` in this document: the same for every mention, with a vault for every document.
 
         Args:
@@ -108,23 +110,22 @@ class Ledger:
             telling: returns the distinctive part of a value, by default all of it. The words of that part must occur
                 nowhere in the document, no inflected form of them may stand in what stays of it, and they may belong
                 to no other value.
+            prefers_last: of the values that the vault has for the key, because the first could not stand in some
+                document, take the last that can stand in this one. Then a second pass over all documents gives them
+                the same value.
 
         Returns:
             The value; None where no proposal can be used.
         """
         if (kind, key) in self._values:
             return self._values[kind, key]
-        attempt, reserve, name = 0, 0, key
-        collided = False
+        former = self._list_former_values(kind, key)
+        for value in reversed(former) if prefers_last else former:
+            if self._is_free(telling(value), kind, key):
+                return self._record_value(kind, key, value, telling(value))
+        name = f"{key}\0{len(former)}" if former else key
+        attempt, collided = 0, False
         while attempt < ATTEMPTS:
-            value = self._book.recall(kind, name) if self._book is not None else None
-            if value is not None:
-                if self._is_free(telling(value), kind, key):
-                    return self._record_value(kind, key, value, telling(value))
-                # The vault's value cannot stand in this document: the key gets a further one, for such documents.
-                reserve += 1
-                name = f"{key}\0{reserve}"
-                continue
             value = propose(attempt)
             attempt += 1
             if value is None:
@@ -139,6 +140,13 @@ class Ledger:
                     self._remarks.append(f"{kind}: choice {attempt} was taken, an earlier one belongs to somebody else")
                 return self._record_value(kind, key, value, part)
         return None
+
+    def _list_former_values(self, kind: str, key: str) -> list[str]:
+        """Return the values that ``key`` has in the scope: more than one if the first could not stand in a document."""
+        out: list[str] = []
+        while (value := self.recall(kind, f"{key}\0{len(out)}" if out else key)) is not None:
+            out.append(value)
+        return out
 
     def recall(self, kind: str, key: str) -> str | None:
         """Return the value that ``key`` has in the scope; None without one, or without a vault."""

@@ -277,7 +277,7 @@ def _choose_masculine_family_name(
     key = make_family_name_key(word)
     pools = _list_name_pools(cast.kb, ("last", origin, "m", particles), _describe_name_form(word))
     propose = _make_proposer(cast, pools, (FAMILY, key, salt), word)
-    return _assign_name(cast, FAMILY, key, propose, telling=_join_gender_forms)
+    return _assign_name(cast, FAMILY, key, propose, telling=_join_gender_forms, prefers_last=bool(salt))
 
 
 def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str | None:
@@ -301,7 +301,7 @@ def _choose_given_name(cast: Cast, person: Person, word: str, key: str) -> str |
             return ""  # two people who meet in a later document could not both keep it there
         return " ".join((name, *families)) if name else name
 
-    new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word)
+    new = _assign_name(cast, GIVEN, key, propose_full_name, telling=_get_first_word, prefers_last=bool(person.salt))
     return None if new is None else _get_first_word(new)
 
 
@@ -316,8 +316,10 @@ def _get_first_word(name: str) -> str:
     return name.partition(" ")[0]
 
 
-def _assign_name(cast: Cast, kind: str, key: str, propose: Propose, telling: Telling) -> str | None:
-    new = cast.ledger.assign(kind, key, propose, telling=telling)
+def _assign_name(
+    cast: Cast, kind: str, key: str, propose: Propose, *, telling: Telling, prefers_last: bool
+) -> str | None:
+    new = cast.ledger.assign(kind, key, propose, telling=telling, prefers_last=prefers_last)
     for name in telling(new).split() if new is not None else ():
         _reserve_name(cast, name, f"{kind}\0{key}")
     return new
