@@ -69,6 +69,17 @@ def test_prose_forms_and_transcripts_are_none(text):
     assert find_technical_passages(text) == ()
 
 
+def test_settings_in_comments_are_a_passage():
+    text = '# The issuer; by default none.\n# oidc_issuer = ""\n# max_upload = 20\n'
+    assert find_technical_passages(text) == ((0, len(text)),)
+
+
+def test_a_login_of_code_counts_in_strings_alone():
+    text = 'int handle = 3;\nvoid store(int handle, off64_t size) {\n  login("qrst77");\n}\n'
+    spans = allonym.detect(text, "default")
+    assert [text[s.start : s.end] for s in spans if s.label == "USER_NAME"] == ["qrst77"]
+
+
 def test_a_long_string_is_prose():
     note = "She has lived in Leeds since the spring and works as a nurse in the clinic there."
     text = f'{{"id": 17, "note": "{note}"}}'
@@ -96,6 +107,8 @@ def test_a_long_string_is_prose():
         ('phone = "415-883-2947"', "PHONE_NUMBER", "415-883-2947", True),
         ('key = "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69"', "UUID", "3f2b8c1e-9d4a-4f7b-8a6c-1e2d3c4b5a69", False),
         ('host = "127.0.0.1"', "IP_ADDRESS", "127.0.0.1", False),
+        ("words = lines[1::2] + lines[0::2]", "IP_ADDRESS", "1::2", False),
+        ("from shop import Decision\n\n\n@click.command()", "EMAIL_ADDRESS", "@click.command", False),
         ('host = "81.187.44.203"', "IP_ADDRESS", "81.187.44.203", True),
         ('url = "https://docs.python.org/3/"', "URL", "https://docs.python.org/3/", False),
         ('url = "https://ada-brook.com/cv"', "URL", "https://ada-brook.com/cv", True),

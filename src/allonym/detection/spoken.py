@@ -231,8 +231,8 @@ def _find_addresses(text: str, data: bytes) -> Iterator[Span]:
 
 
 def _find_words_before(text: str, end: int) -> list[Word]:
-    """The words before ``end``, at most 160 characters back."""
-    floor = max(0, end - 160)
+    """The words before ``end`` in its paragraph, at most 160 characters back."""
+    floor = max(0, end - 160, text.rfind("\n\n", max(0, end - 160), end) + 1)
     words = [(m.start(), m.end(), m[0]) for m in _WORD.finditer(text, floor, end)]
     if floor and words and words[0][0] == floor:
         words.pop(0)

@@ -86,6 +86,8 @@ _RESERVED_HOST = re.compile(
     r"(?i)(?:\A|[/@.])(?:example\.(?:com|org|net|edu)|localhost|[\w-]+\.(?:example|test|invalid|localhost|local))(?=[:/?#]|\Z)"
 )
 _LOCAL_ADDRESS = re.compile(r"(?:127\.|0\.|255\.|169\.254\.|192\.0\.2\.|198\.51\.100\.|203\.0\.113\.|::1?\Z)")
+_SLICED = re.compile(r"[\w)\]]\[\Z")
+"""What stands before the bounds of a slice, which may look like an address: ``lines[1::2]``."""
 _DIGEST = re.compile(
     r"(?i)\b(?:[0-9a-f]{7,40}\.\.[0-9a-f]{7,40}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,128})\b"
 )
@@ -400,15 +402,17 @@ class _PassageReader:
         surface = self._text[span.start : span.end]
         if "EMAIL_ADDRESS" in lineage:
             mailbox = surface.rpartition("@")[0].rpartition("=")[2].lower()
-            return mailbox == "git" or (bool(_RESERVED_HOST.search(surface)) and mailbox in _PLACEHOLDER_MAILBOXES)
+            return mailbox in ("", "git") or (bool(_RESERVED_HOST.search(surface)) and mailbox in _PLACEHOLDER_MAILBOXES)
         if "PHONE_NUMBER" in lineage:
             return bool(_DUMMY_PHONE.match(surface))
         if "IP_ADDRESS" in lineage:
             is_version = self._text.endswith(("/", "v", "==", ">=", "~=", "<="), 0, span.start)
-            return is_version or bool(_LOCAL_ADDRESS.match(surface))
+            return is_version or bool(_LOCAL_ADDRESS.match(surface)) or bool(_SLICED.search(self._text, 0, span.start))
         if "CONNECTION_STRING" in lineage:
             return False
         if "USER_NAME" in lineage:
+            if "user-name-shape" in span.source and not self._literals.contains(span.start, span.end):
+                return True
             return self._text[span.end : span.end + 1] == "(" or self._text.endswith("= ", 0, span.start)
         if "SECRET" in lineage:
             return bool(_DUMMY.search(surface)) or _is_expression(self._text, span)
