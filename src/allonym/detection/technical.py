@@ -402,7 +402,8 @@ class _PassageReader:
         surface = self._text[span.start : span.end]
         if "EMAIL_ADDRESS" in lineage:
             mailbox = surface.rpartition("@")[0].rpartition("=")[2].lower()
-            return mailbox in ("", "git") or (bool(_RESERVED_HOST.search(surface)) and mailbox in _PLACEHOLDER_MAILBOXES)
+            is_reserved = bool(_RESERVED_HOST.search(surface))
+            return mailbox in ("", "git") or (is_reserved and mailbox in _PLACEHOLDER_MAILBOXES)
         if "PHONE_NUMBER" in lineage:
             return bool(_DUMMY_PHONE.match(surface))
         if "IP_ADDRESS" in lineage:
