@@ -123,6 +123,7 @@ def test_names_that_are_words_need_their_place() -> None:
         ("Dunder Mifflin, this is Rachel green speaking.", ["Rachel green"]),
         ("Hi, this is mark from ABC", ["mark"]),
         ("Dear Ms Connor,", ["Connor"]),
+        ("Dear Herr Lindqvist, I met Frau Tillbrook in Ulm.", ["Lindqvist", "Tillbrook"]),
         ("Dear Jane,", ["Jane"]),
         ("Thanks, Jean-Luc. Next", ["Jean-Luc"]),
         ("Thanks, Will.", ["Will"]),

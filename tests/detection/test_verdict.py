@@ -86,6 +86,9 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("Contractor: Keir Lomax Ltd. Start now", ("Keir Lomax Ltd. Start", "ORGANIZATION", 0.9), "Keir Lomax Ltd"),
         ("Tom – NI number is missing", ("Tom – NI", "PERSON", 0.7), "Tom"),
         ("surgery at Elmhill wi him", ("Elmhill wi", "FACILITY", 0.9), "Elmhill"),
+        ("We saw MS Fennimore bat", ("Fennimore", "PERSON", 0.9), "MS Fennimore"),
+        ("WE SAW MS FENNIMORE", ("MS FENNIMORE", "PERSON", 0.9), "FENNIMORE"),
+        ("We saw Ms Fennimore bat", ("Ms Fennimore", "PERSON", 0.9), "Fennimore"),
         ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
     ],
 )
@@ -307,3 +310,8 @@ def test_british_spellings_of_diseases_are_known():
         ("dyspnoea", "MEDICAL_CONDITION"),
     ]
     assert anonymize(text).text == "He has anaemia and dyspnoea, no wheeze, and sees Dr [PERSON_1] about it."
+
+
+def test_titles_of_german_stay_outside_of_names_in_english_texts():
+    text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni batted."
+    assert anonymize(text).text == "I met Herr [PERSON_1] and Frau [PERSON_2] in [CITY_1]. Then [PERSON_3] batted."

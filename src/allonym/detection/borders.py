@@ -27,6 +27,8 @@ COUNTED = re.compile(
 )
 HYPHENS = "-‐‑"
 _TITLE = re.compile(r"(?i:(?:mrs?|ms|mx|dr|prof|shri|smt|sh\.)\.?) (?=[^\W\d_a-zß-öø-ÿ])")
+_INITIALS_BEFORE = re.compile(r"\bMS \Z")
+"""Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
 _NEXT_FIELD = re.compile(
     r"[,;.]? (?i:nhs|phone|tel(?:ephone)?|mob(?:ile)?|fax|d\.?o\.?b|e-?mail|born|ref|policy|account)\b"
@@ -126,7 +128,9 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     if span.label in NAME_LABELS and _SHOP.match(text, end):
         end += 2
     if span.label == "PERSON":
-        while title := _TITLE.match(text, start, end):
+        if _INITIALS_BEFORE.search(text, max(0, start - 8), start) and not text[start:end].isupper():
+            start -= len("MS ")
+        while (title := _TITLE.match(text, start, end)) and (title[0] != "MS " or text[start:end].isupper()):
             start = title.end()
         if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
             start = month.end()

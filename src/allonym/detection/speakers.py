@@ -49,7 +49,7 @@ _LETTER = r"[A-Za-zÀ-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}]"
 _W = rf"{_UPPER}(?:{_LETTER}+|['\-]{_UPPER}{_LETTER}+)(?:['\-]{_LETTER}+)*"
 _PARTICLE = "(?:van|von|de|der|den|del|della|di|da|dos|la|le|el|al|bin|ibn|ter|du)"
 _NAME = rf"((?:{_W}|{_UPPER}\.)(?: (?:{_PARTICLE} ){{0,2}}(?:{_W}|{_UPPER}\.|{_UPPER}\b)){{0,3}})"
-_TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam )"
+_TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam |Herrn? |Frau )"
 
 _STRONG = (
     r"(?:(?:full|first|last|given|family|patient|customer|client|employee|contact) )?name ?[:=]"
@@ -87,7 +87,7 @@ _OF_THING = re.compile(
 """Whose name is no person's."""
 _CONTINUATIONS = "calling|speaking|here|from|with|again|over at|on behalf|filling".split("|")
 _INTRODUCED = compile_pattern(rf"(?i:\b({_SELF}) )(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
-_GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? ){_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
+_GREETED = compile_pattern(rf"(?i:\b({_HELLO}){_AGAIN})(,? )(?:{_TITLE})?{_NAME}(\s*[.,!?;:\-]|\s*\n|\s*$)")
 _UNCAPPED = compile_pattern(
     rf"(?i:\b(?:hi|hello|hey|good (?:morning|afternoon|evening)),? (?:this is|it's) )([a-z]{{3,}}) "
     r"(?:from|calling|speaking|with|here)\b"
