@@ -43,6 +43,20 @@ def test_what_stands_for_a_typed_value_of_yaml_is_a_string(run):
     assert run("a.yaml", source)[0].decode() == expected
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a: !a@example.com x\nb: !<tag:a%40example.com,2020:y> z\n", f"a: !{MAIL} x\nb: !<tag:{MAIL},2020:y> z\n"),
+        ("%TAG ! tag:a@example.com,2000:\n---\na: !x y\n", f"%TAG ! tag:{MAIL},2000:\n---\na: !x y\n"),
+        ("a: !Ref 'x'\nb: !!python/name:os.path x\n", "a: !Ref 'x'\nb: !!python/name:os.path x\n"),
+    ],
+)
+def test_tags_of_yaml_keep_no_address(run, source, expected):
+    yaml = pytest.importorskip("yaml")
+    out = run("a.yaml", source.encode())[0].decode()
+    assert out == expected and yaml.compose(out)
+
+
 def test_values_of_one_element_are_looked_at_together(run):
     rows = "".join(
         f"<c><mail>{n}@example.com</mail><phone>212-555-014{i}</phone><sum>{i}999.99</sum></c>"

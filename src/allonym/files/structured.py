@@ -14,6 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from urllib.parse import quote, unquote
 
 from allonym.batch import RECORD_ERRORS, format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
@@ -32,6 +33,7 @@ LEAST_VALUES = 3
 
 _LITERALS = frozenset("true false yes no on off null none ~".split())
 _TYPES = frozenset(("!!", name) for name in ("int", "float", "timestamp", "bool", "null"))
+_PLAIN_TAG = re.compile(r"[\w%!<>.:/, -]*")
 _COMMENT = re.compile(r"(?m)(?:^|(?<=[ \t]))#([^\n]*)")
 _BLOCK = re.compile(r"[^\n]*\n")
 _SKIPPED = frozenset(
@@ -81,8 +83,11 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     typed_from: int | None = None
     for token in tokens:
         kind = type(token).__name__
-        if kind == "TagToken":
-            typed_from = token.start_mark.index if token.value in _TYPES else None
+        if kind in ("TagToken", "DirectiveToken"):
+            start, end = token.start_mark.index, token.end_mark.index
+            typed_from = start if token.value in _TYPES else None
+            if not _PLAIN_TAG.fullmatch(tag := unquote(source[start:end])):
+                yield (), Segment(start, end, tag, _write_tag, "\n", role=TECHNICAL)
             continue
         if kind.endswith("StartToken") and kind not in ("StreamStartToken", "DocumentStartToken"):
             keys.append("")
@@ -108,6 +113,10 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         before = bisect_right(starts, match.start()) - 1
         if before < 0 or spans[before][1] <= match.start() or _is_in_block_head(source, spans[before], match.start()):
             yield (), Segment(*match.span(1), match[1])
+
+
+def _write_tag(text: str) -> str:
+    return quote(text, safe=" %!<>-;/?:@&=+$,_.~*'()[]")
 
 
 def _write_typed_text(text: str) -> str:
