@@ -27,9 +27,9 @@ from allonym.policy import Policy
 from allonym.replace import Book, make_plan, subject_of
 from allonym.replace.cast import count_offline_entities
 from allonym.resolve import Decision, decide, resolve
-from allonym.restoration import Restored, restore
 
 if TYPE_CHECKING:
+    from allonym.restoration import Restored
     from allonym.vault import Vault
 
 TextOrDocument = str | Document
@@ -194,6 +194,8 @@ def restore_many(
     scope: str = "",
 ) -> Iterator[Restored]:
     """Run :func:`restore` on each text, lazily, in order, with its own plan, or with one vault or key for all."""
+    from allonym.restoration import restore  # detecting needs none of it
+
     if plans is None:
         return (restore(text, vault=vault, key=key, scope=scope) for text in texts)
     return (

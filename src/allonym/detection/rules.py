@@ -34,7 +34,7 @@ _SETS = {
     **dict.fromkeys(("dates", "generic", "money", "numbers", "special_categories"), 2),
     **dict.fromkeys(("network", "secrets", "health", "device", "coordinates"), 3),
     **dict.fromkeys(("finance", "vehicles", "government_us_ca", "government_uk_ie"), 4),
-    "european_languages": 4,
+    "european_languages": 5,
 }
 
 
@@ -92,7 +92,7 @@ class _CompiledRule:
 
 def _compile_rules(rules: Sequence[_CompiledRule]) -> scan.PatternSet:
     try:
-        return scan.compile_patterns(tuple(compiled.rule.pattern for compiled in rules), _SET_MEMORY)
+        return scan.compile_patterns(tuple(scan.widen_classes(c.rule.pattern) for c in rules), _SET_MEMORY)
     except re2.error:
         for compiled in rules:
             try:
@@ -236,30 +236,29 @@ def _append_matches(
 ) -> int:
     """Append the matches of one pattern that start in ``start:end`` to ``hits``; return where the search stopped."""
     limit = min(size, end + AFTER)
-    find = compiled.compiled_pattern
+    pattern = compiled.compiled_pattern
     position = start
     if not compiled.has_groups:
-        for match in find.finditer(data, start, limit):
-            a, b = match.span()
+        for ((a, b),) in scan.iterate_matches(pattern, data, start, limit):
             if a >= end and end < size:
                 break
             if b > end and limit < size:  # what follows the limit may belong to it
-                longer = find.match(data, a, size)
-                b = longer.end() if longer is not None else b
+                longer = scan.find_match(pattern, data, a, size, at_start=True)
+                b = longer[0][1] if longer is not None else b
             if b > a:
                 hits.append((compiled, a, b))
                 position = b
         return position
     while position <= limit:
-        match = find.search(data, position, limit)
-        if match is None or (match.start() >= end and end < size):
+        match = scan.find_match(pattern, data, position, limit)
+        if match is None or (match[0][0] >= end and end < size):
             break
-        if match.end() > end and limit < size:
-            match = find.match(data, match.start(), size) or match
-        a, b = match.span(1) if match.span(1)[0] >= 0 else match.span()
+        if match[0][1] > end and limit < size:
+            match = scan.find_match(pattern, data, match[0][0], size, at_start=True) or match
+        a, b = match[1] if match[1][0] >= 0 else match[0]
         if b > a:
             hits.append((compiled, a, b))
-        position = max(b, position + 1, match.end() - _TAIL)
+        position = max(b, position + 1, match[0][1] - _TAIL)
     return position
 
 
@@ -287,12 +286,14 @@ def _make_hit_span(compiled: _CompiledRule, text: str, start: int, end: int) -> 
     score, source = rule.score, compiled.source
     if compiled.context_pattern is not None or compiled.excluding_context_pattern is not None:
         nearby = _cut_context(text, start, end, rule.window)
-        if compiled.excluding_context_pattern is not None and compiled.excluding_context_pattern.search(nearby):
+        excluding, including = compiled.excluding_context_pattern, compiled.context_pattern
+        if excluding is not None and scan.find_match(excluding, nearby, 0, len(nearby)):
             return None
-        if compiled.context_pattern is not None and rule.context_score > score:
-            word = compiled.context_pattern.search(nearby)
-            if word:
-                name = _find_matching_context_word(word.group().decode("utf-8", "replace"), rule.context)
+        if including is not None and rule.context_score > score:
+            places = scan.find_match(including, nearby, 0, len(nearby))
+            if places is not None:
+                word = nearby[slice(*places[0])].decode("utf-8", "replace")
+                name = _find_matching_context_word(word, rule.context)
                 score, source = rule.context_score, f"{source}+context({name})"
     if score < compiled.threshold:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 
@@ -20,10 +21,69 @@ def _make_re2_options(**values: int) -> re2.Options:
     return options
 
 
+_PIECE = re.compile(r"\\Q.*?\\E|\\[pP](?:\{(\^?\w+)\}|(\w))|\\.|\[:\^?\w+:\]|\[\^?\]?|.", re.DOTALL)
+_ASCII_CLASSES = {"L": "A-Za-z", "Lu": "A-Z", "Ll": "a-z", "N": "0-9"}
+_BEYOND_ASCII = r"\x{80}-\x{10FFFF}"
+
+
+def widen_classes(pattern: str) -> str:
+    r"""Write a pattern that matches wherever ``pattern`` does, perhaps elsewhere, and that makes a smaller automaton.
+
+    Every character beyond ASCII counts as a letter and as none: ``\p{L}`` alone has hundreds of ranges in UTF-8, each
+    of which takes part in every state of a set. A pattern with other classes of Unicode than letters and numbers stays.
+    """
+    if not re.search(r"\\[pP]", pattern):
+        return pattern
+    pieces: list[str] = []
+    negated: bool | None = None  # of the class in brackets, None outside
+    for match in _PIECE.finditer(pattern):
+        piece = match[0]
+        if piece[:2] in ("\\p", "\\P"):
+            letters = _ASCII_CLASSES.get(match[1] or match[2]) if piece[1] == "p" else None
+            if letters is None:
+                return pattern
+            piece = letters if negated else letters + _BEYOND_ASCII
+            if negated is None:
+                piece = f"[{piece}]"
+        elif piece in ("[", "[^", "[]", "[^]") and negated is None:
+            negated = piece.startswith("[^")
+        elif piece == "]":
+            negated = None
+        pieces.append(piece)
+    return "".join(pieces)
+
+
 @cache
 def compile_pattern(pattern: str) -> re2._Regexp:
     """Compile a pattern for texts of :func:`encode_text`. Bad syntax raises ``re2.error`` and is not logged."""
     return re2.compile(pattern.encode("utf-8"), _make_re2_options())
+
+
+_ANYWHERE, _AT_START = re2._Anchor.UNANCHORED, re2._Anchor.ANCHOR_START
+
+
+def find_match(
+    pattern: re2._Regexp, data: bytes, start: int, end: int, *, at_start: bool = False
+) -> Sequence[tuple[int, int]] | None:
+    """Find the first match in ``data[start:end]``: the places of the whole match and of its groups, in bytes.
+
+    It makes none of the objects of ``pattern.search`` (``pattern.match`` with ``at_start``), which cost more than many
+    a search. A group that took no part is (-1, -1).
+    """
+    places: Sequence[tuple[int, int]] = pattern._regexp.Match(_AT_START if at_start else _ANYWHERE, data, start, end)
+    return None if places[0][0] < 0 else places
+
+
+def iterate_matches(pattern: re2._Regexp, data: bytes, start: int, end: int) -> Iterator[Sequence[tuple[int, int]]]:
+    """Yield the matches in ``data[start:end]`` from left to right, each as :func:`find_match` does."""
+    match = pattern._regexp.Match
+    while start <= end:
+        places = match(_ANYWHERE, data, start, end)
+        stop = places[0][1]
+        if stop < 0:
+            return
+        yield places
+        start = stop if stop > start else start + 1
 
 
 class PatternSet:
@@ -115,19 +175,18 @@ def find_matches(pattern: re2._Regexp, text: str, data: bytes | None = None) -> 
     """
     if data is None:
         data = encode_text(text)
-    groups = range(pattern.groups + 1)
+    matches = iterate_matches(pattern, data, 0, len(data))
     if len(data) == len(text):
-        for match in pattern.finditer(data):
-            yield tuple(match.span(g) for g in groups)
+        yield from map(tuple, matches)
         return
     position = points = 0
-    for match in pattern.finditer(data):
-        base = match.start()
+    for places in matches:
+        base = places[0][0]
         points += _count_characters(data[position:base])
         position = base
         yield tuple(
             (-1, -1) if a < 0 else (points + _count_characters(data[base:a]), points + _count_characters(data[base:b]))
-            for a, b in map(match.span, groups)
+            for a, b in places
         )
 
 
