@@ -162,3 +162,7 @@ def test_text_in_a_property_or_parameter_that_only_describes_others_is_read(run)
     assert b"example.com" not in out
     for kept in (lines[2], lines[3], "TEL;HOME;", ";VOICE:", ";TYPE=HOME:y"):
         assert kept.encode() in out
+
+
+def test_a_long_line_that_is_no_property_does_not_hang(run):
+    assert run("a.ics", b"-" * 100_000)[0] == b"-" * 100_000

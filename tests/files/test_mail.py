@@ -281,3 +281,8 @@ def test_no_part_of_a_mail_is_passed_through_unread(run):
     assert b"[Left out: an attachment]\nas above\n" in out
     assert b"\\pngblip" in out  # a picture in an attachment without any other change
     assert report.treated["attachments left out"] == 1
+
+
+def test_an_id_that_never_ends_does_not_hang(run):
+    mail = b"Message-ID: <" + b" " * 50_000 + b"\nReferences: < 1.pam@example.com  >\nSubject: x\n\nhi\n"
+    assert b"example.com" not in run("a.eml", mail)[0]

@@ -135,6 +135,8 @@ def test_long_codes_and_attributes_do_not_hang(run):
     assert run("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\n" + code + b" hello\n")[0].endswith(code + b" hello\n")
     page = b"<p " + b"a" * 100_000 + b">x</p>"
     assert run("a.html", page)[0] == page
+    with pytest.raises(DataError, match="are not closed"):
+        run("b.html", b"<a" * 20_000)
 
 
 def test_control_characters_written_as_references_shift_nothing(run):

@@ -18,7 +18,7 @@ from allonym.files.record import Chunk, Draft, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, splice_segments, to_document
 
 _LINE = re.compile(
-    r"^(?:[\w-]+\.)?(?P<name>[A-Za-z0-9-]+)(?P<parameters>(?:\r?\n[ \t]|[^:\"\r\n]|\"[^\"]*\")*):"
+    r"^(?:[\w-]++\.)?(?P<name>[A-Za-z0-9-]++)(?P<parameters>(?:\r?\n[ \t]|[^:\"\r\n]|\"[^\"]*\")*):"
     r"(?P<value>(?:\r?\n[ \t]|[^\r\n])*)",
     re.MULTILINE,
 )

@@ -53,7 +53,7 @@ _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.|\([^()]*\))*\)|<(?:[^<>"]|"(?:[^"\\]|\\.)*")*>|<[^<>]*>'
     r'|[,;:]|[^\s,;:<>()"]+|[()"<>]'
 )
-_ID = re.compile(r'<\s*("(?:[^"\\]|\\.)*"@[^<>"]+?|[^<>]+?)\s*>')
+_ID = re.compile(r'<\s*+("(?:[^"\\]|\\.)*"@[^<>"]++|[^<>]++)>')
 _HOST = re.compile(r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.@-])")
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _PLAIN_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+")
@@ -222,7 +222,8 @@ def _find_ids(value: str, role: str) -> Iterator[Segment]:
         if (beside := value[position:end]).strip() and any(map(str.isalpha, beside)):
             yield Segment(position, end, _decode_words(beside), _encode_words, role=TECHNICAL)
         if match:
-            yield Segment(*match.span(1), read_substitute(match[1]), write_substitute, role=role or TECHNICAL)
+            start, id = match.start(1), match[1].rstrip()
+            yield Segment(start, start + len(id), read_substitute(id), write_substitute, role=role or TECHNICAL)
             position = match.end()
 
 

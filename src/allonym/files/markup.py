@@ -56,7 +56,7 @@ _TOKEN = re.compile(
     |<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
     |<!DOCTYPE(?P<type>[^>]*)>
     |<\?(?P<pi>.*?)(?:\?>|>|\Z)
-    |<(?P<tag>/?[a-zA-Z][^\s/>]*)(?P<attributes>(?:"[^"]*+"|'[^']*+'|[^'">]++)*+)>""",
+    |<(?P<tag>/?[a-zA-Z][^\s/>]*+)(?P<attributes>(?:"[^"]*+"|'[^']*+'|[^'">]++)*+)>""",
     re.DOTALL | re.IGNORECASE | re.VERBOSE,
 )
 _OPENING = re.compile(r"<(?:/|[^\W\d_]|!DOCTYPE)", re.IGNORECASE)

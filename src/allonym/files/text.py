@@ -27,7 +27,7 @@ _TAG = re.compile(
     r"""<v(?:\.[\w-]*)*[ \t]+(?P<voice>[^<>]*)>
     | </?(?i:b|i|u|s|em|strong|c|v|ruby|rt|lang|font)(?:\.[\w-]*)*
       (?:[ \t]+(?:[a-z]{2,3}(?:-\w{2,8})*|(?i:color|face|size)=(?:"[\w\ #,-]*"|'[\w\ #,-]*'|[\w#-]+)))*[ \t]*/?>
-    | <[\d:.]+> | \{(?:\\[a-zA-Z]{1,4}+[\d&(),.A-F-]*+)++\}""",
+    | <[\d:.]+> | \{(?:\\[a-zA-Z]{1,4}+[\d&(),.A-F-]*+)+\}""",
     re.X,
 )
 """What is no text: tags that subtitles have, with the attributes that these have, and codes such as ``{\\an8}``."""
