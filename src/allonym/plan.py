@@ -210,9 +210,9 @@ class ReaderScore(Serialisable):
     def to_text(self) -> str:
         """Return the score as one line."""
         return (
-            f"for the reader: {self.replaced_per_100:.1f} replacements per 100 words, {self.lower_case_per_100:.1f} "
-            f"words of small letters replaced; {self.touching:,} replacements touch another; "
-            f"{self.split:,} of {self.repeated:,} repeated surfaces have several replacements"
+            f"readability, per 100 words: {self.replaced_per_100:.1f} replacements, {self.lower_case_per_100:.1f} "
+            f"replaced words in small letters; {self.touching:,} replacements touch another; "
+            f"{self.split:,} of {self.repeated:,} repeated names or values have several replacements"
         )
 
 

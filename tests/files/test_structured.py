@@ -43,6 +43,13 @@ def test_what_stands_for_a_typed_value_of_yaml_is_a_string(run):
     assert run("a.yaml", source)[0].decode() == expected
 
 
+def test_yaml_of_many_levels_is_refused(run):
+    pytest.importorskip("yaml")
+    assert run("a.yaml", b"a: " + b"[" * 100 + b"]" * 100)[0]
+    with pytest.raises(RefusedContent, match="brackets"):
+        run("b.yaml", b"a: " + b"[" * 20_000)
+
+
 @pytest.mark.parametrize(
     ("source", "expected"),
     [

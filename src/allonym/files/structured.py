@@ -14,11 +14,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from urllib.parse import quote, unquote
 
 from allonym.batch import RECORD_ERRORS, format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
-from allonym.errors import DataError, hide_foreign_errors, require_extra
+from allonym.errors import DataError, RefusedContent, hide_foreign_errors, require_extra
 from allonym.files import jsontext
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, decide_fields, find_role_of_number, is_number
 from allonym.files.fields import FieldKeys, find_key_role, is_plain_key
@@ -30,6 +31,9 @@ from allonym.policy import Policy
 
 LEAST_VALUES = 3
 """Least number of values of one name that are looked at together."""
+
+MAX_DEPTH = 500
+"""Brackets of YAML that may be open at once."""
 
 _LITERALS = frozenset("true false yes no on off null none ~".split())
 _TYPES = frozenset(("!!", name) for name in ("int", "float", "timestamp", "bool", "null"))
@@ -74,7 +78,7 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
     with require_extra("YAML", "yaml"):
         import yaml
     with hide_foreign_errors("not valid YAML", yaml.YAMLError, ValueError):
-        tokens = list(yaml.scan(source))
+        tokens = list(_check_depth(yaml.scan(source)))
         for _ in yaml.parse(source):
             pass  # its grammar
     keys: list[str] = [""]
@@ -113,6 +117,17 @@ def _find_yaml_values(source: str) -> Iterator[tuple[FieldKeys, Segment]]:
         before = bisect_right(starts, match.start()) - 1
         if before < 0 or spans[before][1] <= match.start() or _is_in_block_head(source, spans[before], match.start()):
             yield (), Segment(*match.span(1), match[1])
+
+
+def _check_depth(tokens: Iterable[Any]) -> Iterator[Any]:
+    """Yield tokens of YAML. Raises :class:`RefusedContent` where too many levels are open, each of which takes time."""
+    depth = 0
+    for token in tokens:
+        depth += type(token).__name__ in ("FlowSequenceStartToken", "FlowMappingStartToken")
+        depth -= type(token).__name__ in ("FlowSequenceEndToken", "FlowMappingEndToken")
+        if depth > MAX_DEPTH:
+            raise RefusedContent(f"more than {MAX_DEPTH} brackets of YAML are open at once")
+        yield token
 
 
 def _write_tag(text: str) -> str:
