@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
@@ -12,9 +13,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.serial import Serialisable, to_plain
+from allonym.serial import Serialisable, quote_toml, to_plain
 from allonym.stats import Estimate, none
 
 
@@ -99,3 +102,10 @@ def test_a_value_without_a_form_is_refused_by_its_type_alone():
     with pytest.raises(TypeError, match="a value of type Secret has no form in JSON") as error:
         to_plain({"key": Secret()})
     assert "Ada" not in str(error.value)
+
+
+@given(st.text())
+@example('\x7f\n"\\')
+@example("\U0001f600")
+def test_toml_reads_what_is_quoted_for_it(text):
+    assert tomllib.loads(f"a = {quote_toml(text)}") == {"a": text}

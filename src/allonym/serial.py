@@ -1,14 +1,15 @@
-"""Results as plain values for JSON: one serialiser for every dataclass that is written out."""
+"""Results as plain values for JSON: one serialiser for every dataclass that is written out; strings for TOML."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Set
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from enum import Enum
 from pathlib import PurePath
 from typing import Any, ClassVar, dataclass_transform
 
-__all__ = ["Serialisable", "to_plain"]
+__all__ = ["Serialisable", "quote_toml", "to_plain"]
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
@@ -83,3 +84,8 @@ def to_plain(value: Any, texts: bool = False) -> Any:
     if isinstance(value, PurePath):
         return str(value)
     raise TypeError(f"a value of type {type(value).__name__} has no form in JSON")
+
+
+def quote_toml(text: str) -> str:
+    """Return a string as TOML writes it, in quotes."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

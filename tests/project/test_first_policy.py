@@ -59,7 +59,7 @@ def test_files_without_text_are_refused(tmp_path):
 def test_all_answers_make_policies_that_load(tmp_path):
     for answers in ALL_ANSWERS:
         path = tmp_path / "p.toml"
-        path.write_text(write_policy(answers, "p", "two files"), encoding="utf-8")
+        path.write_text(write_policy(answers, "p \U0001f600", "two files"), encoding="utf-8")
         policy = Policy.load(path)
         assert policy.rule("DATE").operator != "keep" or answers.dates == "keep", answers
         assert answers.dates == "keep" or policy.looks_for("DATE"), answers

@@ -6,7 +6,6 @@ What cannot be decided is prose. A cell that is not like the sample of its kept 
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from collections import Counter
@@ -21,6 +20,7 @@ from allonym.document import KEPT, PROSE
 from allonym.errors import check_names
 from allonym.files.fields import FieldKeys, format_masked_keys, is_persons_name, is_record_id
 from allonym.policy import Policy
+from allonym.serial import quote_toml
 from allonym.settings import read_toml
 
 SAMPLE_BYTES = 1 << 18
@@ -106,9 +106,7 @@ UNKNOWN = Column("", PROSE, "")
 
 def write_treatments(columns: Iterable[Column]) -> str:
     """Return the table ``[columns]`` of a policy, as TOML, with what was decided about columns, and why."""
-    lines = {
-        c.name: f"{json.dumps(c.name, ensure_ascii=False)} = {json.dumps(c.treatment)}  # {c.reason}" for c in columns
-    }
+    lines = {c.name: f"{quote_toml(c.name)} = {quote_toml(c.treatment)}  # {c.reason}" for c in columns}
     head = (
         "# keep, text, or the label of the identifier in the cells; allonym labels list shows the labels\n[columns]\n"
     )

@@ -18,6 +18,7 @@ from allonym.integrations.presidio_files import Entry, PresidioFiles, read_files
 from allonym.integrations.python_patterns import translate_pattern
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy
+from allonym.serial import quote_toml
 from allonym.text.controls import escape_controls
 
 Status = Literal["same", "differs", "none"]
@@ -295,7 +296,7 @@ class _Converter:
         if context:
             rule["context"] = [f"{word}*" for word in dict.fromkeys(w.strip().lower() for w in context) if word]
         rule["boundary"] = "none"  # the pattern says itself where it may begin
-        self.patterns.append((rule, "; ".join([f"{where}: {_quote(row['regex'])}", *remarks])))
+        self.patterns.append((rule, "; ".join([f"{where}: {quote_toml(row['regex'])}", *remarks])))
         self._note(where, part, "differs" if remarks else "same", "; ".join([f"[[patterns]] {rule['name']}", *remarks]))
 
     def _make_rule_name(self, part: str) -> str:
@@ -374,7 +375,7 @@ class _Converter:
         lines += [f"# No counterpart: {o.where}  {o.part}: {o.remark}" for o in lacking]
         lines += [
             "schema = 1",
-            f"name = {_quote(name)}",
+            f"name = {quote_toml(name)}",
             'extends = "default"',
             f'language = "{_ENGLISH}"' + self._comment_language(),
         ]
@@ -397,20 +398,20 @@ class _Converter:
                 "# What Presidio's configuration looks for. Without this list, all labels of the default policy count.",
                 "labels = [",
             ]
-            lines += [f"    {_quote(label)},  # {self.labels[label]}" for label in _list_roots(self.labels)]
+            lines += [f"    {quote_toml(label)},  # {self.labels[label]}" for label in _list_roots(self.labels)]
             lines += ["]"]
         if excluded:
             lines += ["# The default policy leaves these out.", f"include = {json.dumps(excluded)}"]
         if self.models:
             tagger = ["tagger"] if self.languages[0] == _ENGLISH else []
-            names = ", ".join(map(_quote, ("rules", "spoken", "lexicon", "speakers", *tagger, *self.models)))
-            with_language = "" if tagger else f", and set language = {_quote(self.languages[0])}"
+            names = ", ".join(map(quote_toml, ("rules", "spoken", "lexicon", "speakers", *tagger, *self.models)))
+            with_language = "" if tagger else f", and set language = {quote_toml(self.languages[0])}"
             lines += [
                 f"# To run a model of Presidio's, take away the # here and before its table{with_language}.",
                 f"# detectors = [{names}]",
             ]
         for detector, (where, model) in self.models.items():
-            lines += ["", f"# [detect.{detector}]  # {where}", f"# model = {_quote(model)}"]
+            lines += ["", f"# [detect.{detector}]  # {where}", f"# model = {quote_toml(model)}"]
         return "\n".join(["[detect]", *lines]) + "\n" if lines else ""
 
     def _write_operators(self) -> str:
@@ -439,9 +440,8 @@ class _Converter:
     def _write_lists(self) -> str:
         text = ""
         for label, origin in self.new_labels.items():
-            text += (
-                f'[[labels]]  # {origin}\nname = {_quote(label)}\ndescription = "Entity of a Presidio recognizer"\n\n'
-            )
+            text += f"[[labels]]  # {origin}\nname = {quote_toml(label)}\n"
+            text += 'description = "Entity of a Presidio recognizer"\n\n'
         for rule, comment in self.patterns:
             rows = "".join(f"{key} = {_write_value(value)}\n" for key, value in rule.items())
             text += f"[[patterns]]  # {comment}\n{rows}\n"
@@ -514,7 +514,7 @@ def _write_rule(rule: Mapping[str, object]) -> str:
 
 def _write_value(value: object) -> str:
     if isinstance(value, str):
-        return f"'{value}'" if "\\" in value and "'" not in value and value.isprintable() else _quote(value)
+        return f"'{value}'" if "\\" in value and "'" not in value and value.isprintable() else quote_toml(value)
     return (
         f"[{', '.join(map(_write_value, value))}]"
         if isinstance(value, list)
@@ -522,7 +522,3 @@ def _write_value(value: object) -> str:
         if isinstance(value, float)
         else str(value)
     )
-
-
-def _quote(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

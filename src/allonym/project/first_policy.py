@@ -19,6 +19,7 @@ from allonym.files.items import list_sources
 from allonym.files.run import read_documents
 from allonym.pipeline import Anonymized, anonymize, detect
 from allonym.policy import Policy
+from allonym.serial import quote_toml
 
 MOST_FILES, MOST_RECORDS, MOST_CHARACTERS = 20, 10, 6_000
 """Files of a sample, records of a file, and characters of a record that are read."""
@@ -230,7 +231,7 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         f"# Made by allonym init for {about}. Change what you like, then: allonym policy check FILE",
         "# All keys: docs/reference/policies.md",
         "schema = 1",
-        f"name = {json.dumps(name)}",
+        f"name = {quote_toml(name)}",
         f"extends = {json.dumps(base.name)}  # {PROTECT.answers[answers.protect]}",
         "",
         "# The language in which names are looked for: the tagger reads English. Of other passages, rules, lists and",
