@@ -27,9 +27,9 @@ def require_key(key: bytes | str | None, operator: str) -> bytes | str:
     """
     if key is None:
         raise UsageError(
-            f"operator {operator!r} needs a key: pass key=... (--key-file on the command line) with at least "
-            f"{MIN_KEY_BYTES} bytes, for instance secrets.token_bytes(32), and keep it as safe as the source; "
-            "or keep a vault (vault=..., --vault), which has a key of its own"
+            f"operator {operator!r} needs a key of at least {MIN_KEY_BYTES} bytes: --key-file FILE (key=... in "
+            "Python), made by head -c 32 /dev/urandom > FILE; keep it as safe as the source. "
+            "Or keep a vault: --vault (vault=... in Python), which has a key of its own"
         )
     if not isinstance(key, (bytes, str)):
         raise UsageError(f"a key must be bytes or str, got {type(key).__name__}")

@@ -170,6 +170,11 @@ def test_dry_run_counts_and_shows_originals_only_on_request(run, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
+def test_a_text_in_place_of_a_file_is_told_the_way_in(run):
+    result = run("anonymize", "My name is Zaphranda")
+    assert result.code == 2 and "echo TEXT | allonym anonymize -" in result.err
+
+
 def test_an_interrupted_run_says_how_to_go_on(run, tmp_path, monkeypatch):
     def interrupted(*args, **kwargs):
         raise KeyboardInterrupt

@@ -107,6 +107,11 @@ def broken(error: BaseException):
     ("error", "code", "first"),
     [
         (DataError("record 3 is not JSON"), 1, "error: record 3 is not JSON"),
+        (
+            DataError("a.txt exists; --overwrite (overwrite=True in Python) replaces it"),
+            1,
+            "error: a.txt exists; --overwrite replaces it",
+        ),
         (RuntimeError(f"cannot parse {CANARY}"), 1, "error: unexpected RuntimeError"),
         (
             FileNotFoundError(2, "No such file or directory", "a.txt"),

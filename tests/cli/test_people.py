@@ -63,6 +63,8 @@ def test_erase_covers_files_and_tells_how_many(run, opened, tmp_path):
     source.mkdir()
     (source / "a.txt").write_text(TEXTS[0])
     (source / "b.txt").write_text(TEXTS[1])
+    done = run("people", "erase", "v", "1", "--scope", "s", "--in", "source", "--secret-file", "k")
+    assert done.code == 2 and "--yes confirms beforehand" in done.err and (source / "b.txt").read_text() == TEXTS[1]
     done = run("people", "erase", "v", "1", "--scope", "s", "--in", "source", "--secret-file", "k", "--yes")
     assert (done.code, done.out) == (0, "")
     assert "no trace left in its files" in done.err and "2 places in 2 of 2 files" in done.err

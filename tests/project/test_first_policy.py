@@ -66,6 +66,8 @@ def test_all_answers_make_policies_that_load(tmp_path):
         assert answers.organisations == "keep" or policy.looks_for("ORGANIZATION"), answers
         assert policy.rule("DATE_OF_BIRTH").operator == "tag" and policy.looks_for("DATE_OF_BIRTH"), answers
         assert policy.public_figures == answers.public_figures, answers
+        is_tagged = policy.rule("DATE").operator == "tag"
+        assert ("# Dates: tags." in path.read_text(encoding="utf-8")) == is_tagged, answers
 
 
 @pytest.mark.parametrize(

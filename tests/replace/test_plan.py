@@ -160,7 +160,10 @@ def test_options_are_checked(operator, options, message):
 @pytest.mark.parametrize("operator", ["hash", "encrypt", "shift_dates"])
 def test_keyed_operators_need_a_key(operator):
     policy = Policy(name="p", default=Rule(operator))
-    for key, message in ((None, "needs a key: pass key="), (b"short", "at least 16 bytes, got 5")):
+    for key, message in (
+        (None, "needs a key of at least 16 bytes: --key-file"),
+        (b"short", "at least 16 bytes, got 5"),
+    ):
         with pytest.raises(UsageError, match=message) as caught:
             make_plan(Document("", "no mention"), [], policy, key=key)
         assert "short" not in str(caught.value)

@@ -91,6 +91,14 @@ def test_what_was_done_found_and_not_read_is_told():
         assert sentence in text
 
 
+def test_content_beside_the_text_is_no_field_and_an_adapted_article_no_place():
+    treated = {"custom XML parts left out": 3, "review": 2}
+    changed = {**RUN, "treated": treated, "operators": {"tag": 4, "article": 2}}
+    text = report.render(report.statement_page(changed), "markdown")
+    assert "these fields were read: review. Others" in text and "Beside the text: custom XML parts left out (3)" in text
+    assert "4 places were replaced" in text and "article" not in text
+
+
 def test_measures_are_told_in_words_with_their_intruder_and_without_texts():
     text = write_statement(evaluation=EVALUATION, cards=CARDS, reviews={"settled": 2, "documents": 3})
     assert "identifies the subject of 25" in text and "the adaptive one" in text

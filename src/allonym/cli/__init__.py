@@ -7,6 +7,7 @@ policy is wrong; 130 interrupted. Errors are one line on standard error and neve
 from __future__ import annotations
 
 import os
+import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -46,6 +47,9 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "allonym.cli.doctor:doctor",
     "completion": "allonym.cli:completion",
 }
+
+_PYTHON_SPELLING = re.compile(r" \(\w+=\S+ in Python\)")
+"""How an error names an option for those who call the library."""
 
 
 class LazyGroup(click.Group):
@@ -147,7 +151,7 @@ def _run_command(argv: list[str], debug: bool) -> int:
 def _describe_error(error: Exception) -> tuple[str, int, str]:
     """Return the message for an error, the exit code, and a hint."""
     if isinstance(error, AllonymError):
-        return str(error), error.exit_code, ""
+        return _PYTHON_SPELLING.sub("", str(error)), error.exit_code, ""
     if isinstance(error, OSError):
         where = f" {error.filename}" if isinstance(error.filename, str) else ""
         return f"cannot use{where or ' a file'}: {error.strerror or type(error).__name__}", 1, ""

@@ -244,6 +244,9 @@ def _check_printable(source: str, format: str | None) -> None:
     path = Path(source)
     if path.is_dir():
         raise UsageError(f"{source} is a folder: a TARGET folder is required, such as {path.name or 'folder'}-safe")
+    if source != "-" and not path.exists():
+        hint = "; a text itself comes by standard input: echo TEXT | allonym anonymize -" if " " in source else ""
+        raise UsageError(f"there is no file or folder {source}{hint}")
     if source != "-" and format is None and format_of(path.name)[0].name in BINARY:
         raise UsageError(f"{source} is not a text file: a TARGET is required, such as {path.stem}-safe{path.suffix}")
 

@@ -11,7 +11,7 @@ import click
 
 from allonym.cli.options import FIRST_PERSON, JSON, PERSON, PERSON_NAME, SAME_PERSON, SecretChoice
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import format_json_line, print_note, print_table
+from allonym.cli.terminal import confirm, format_json_line, print_note, print_table
 from allonym.cli.vault import ACTOR, VAULT
 from allonym.errors import DataError
 from allonym.settings import REQUIRED, declare_setting
@@ -176,7 +176,7 @@ def erase(
             check_scope(opened, scope)
         if not yes:
             places = "".join(f" and {path}" for path in within)
-            click.confirm(f"Permanently erase this person from {where}{places}?", abort=True, err=True)
+            confirm(f"Permanently erase this person from {where}{places}?")
         erasure = erase_person(opened, person, scope=scope, paths=within, actor=actor)
     erased, files = erasure.vault, erasure.files
     checked = "no trace left in its files" if erased.purged.checked == "files" else "none left in its tables"

@@ -352,7 +352,7 @@ def erase(
 
     with vault.open_project(folder) as opened:
         if not yes:
-            click.confirm(f"Permanently erase this person from {folder}?", abort=True, err=True)
+            terminal.confirm(f"Permanently erase this person from {folder}?")
         erased = erase_person(opened, person, actor=actor)
     counts = {"places": erased.places, "files": erased.files, "documents": erased.documents, "terms": erased.terms}
     print_counts("erased:", rows=erased.rows, **counts)

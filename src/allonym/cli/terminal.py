@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from allonym.errors import DataError
+from allonym.errors import DataError, UsageError
 from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
@@ -76,6 +76,24 @@ def report_failure(message: str, code: int = 1) -> click.exceptions.Exit:
 def report_interrupt(*, resumable: bool = True) -> click.exceptions.Exit:
     """Print that the user has interrupted the run, and return the exception that ends the command."""
     return report_failure(f"interrupted{'; run the same command with --resume to continue' if resumable else ''}", 130)
+
+
+def confirm(question: str) -> None:
+    """Ask a question on standard error, and go on only if the answer is yes.
+
+    Raises:
+        Exit: the answer is no.
+        UsageError: nobody can answer.
+    """
+    try:
+        answer = click.confirm(question, err=True)
+    except click.exceptions.Abort:
+        if sys.stdin.isatty():
+            raise
+        click.echo(err=True)
+        raise UsageError("nothing was done: nobody answered; --yes confirms beforehand") from None
+    if not answer:
+        raise report_failure("nothing was done", 130)
 
 
 def print_heading(text: str) -> None:

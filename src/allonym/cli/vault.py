@@ -11,7 +11,7 @@ import click
 
 from allonym.cli.options import JSON, OVERWRITE, FromSecret, SecretChoice, ToSecret, declare_output
 from allonym.cli.signatures import take_options
-from allonym.cli.terminal import format_json_line, print_note, print_table
+from allonym.cli.terminal import confirm, format_json_line, print_note, print_table
 from allonym.errors import UsageError, VaultError
 from allonym.partfile import write_file
 from allonym.settings import REQUIRED, declare_setting
@@ -163,7 +163,7 @@ def purge(
         if not yes:
             what = "all entries of this subject" if subject is not None else "this whole scope"
             what = "all expired entries" if expired else what
-            click.confirm(f"Permanently delete {what} from {where}?", abort=True, err=True)
+            confirm(f"Permanently delete {what} from {where}?")
         # Purge even if nothing matches: an earlier purge may have left traces, which this one removes.
         summary = opened.purge(scope=scope, subject=subject, expired=expired, actor=actor)
     _check_scope_exists(where, scope, scopes)

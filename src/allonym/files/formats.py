@@ -130,4 +130,4 @@ def format_of(name: str, format: str | None = None) -> tuple[Format, bool]:
         pass
     format_names = ", ".join(readers.names())
     what = f"the suffix .{suffix}" if suffix else "files without suffix"
-    raise DataError(f"no format for {what}; --format NAME (format= in Python) sets one of: {format_names}")
+    raise DataError(f"no format for {what}; --format NAME (format=... in Python) sets one of: {format_names}")

@@ -97,14 +97,13 @@ class RunReport(Serialisable):
         return json.dumps(self.to_dict(), ensure_ascii=False, indent=2) + "\n"
 
     def to_text(self) -> str:
-        """Return the report as lines of text."""
+        """Return the report as lines of text, without its digests."""
         speed = self.characters / self.seconds / 1e6 if self.seconds > 0.05 else 0.0
         rate = f", {speed:.2f} M characters/s" if speed >= 0.005 else ""
         lines = [
             f"{count_nouns(self.documents, 'document')}, {count_nouns(self.characters, 'character')}, "
             f"{count_nouns(self.files, 'file')} written, {self.seconds:.1f} s{rate}",
-            f"policy {self.settings.get('policy')} ({str(self.settings.get('fingerprint'))[:12]}), "
-            f"allonym {self.versions.get('allonym')}",
+            f"policy {self.settings.get('policy')}, allonym {self.versions.get('allonym')}",
         ]
         if self.was_complete:
             lines[0] = "already complete: an earlier run wrote everything, from the same sources with the same settings"
@@ -115,7 +114,7 @@ class RunReport(Serialisable):
                 lines += [f"  {name:<28}{count:>10,}" for name, count in ordered]
         if self.reader.replaced:
             lines.append(self.reader.to_text())
-        beside = {name: n for name, n in self.treated.items() if name.endswith((" left out", " kept"))}
+        beside = {name: n for name, n in self.treated.items() if is_beside_text(name)}
         if beside:
             lines.append(f"beside the text: {', '.join(f'{name} ({n:,})' for name, n in beside.items())}")
         fields = [name for name in self.treated if name not in beside]
@@ -154,8 +153,12 @@ class RunReport(Serialisable):
             lines.append(f"{count_nouns(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:
             lines.append(escape_controls(f"not written: {name}: {why}"))
-        lines.append(f"digest {self.digest}")
         return "\n".join(lines) + "\n"
+
+
+def is_beside_text(name: str) -> bool:
+    """Tell whether a name among what was treated is that of content other than text, such as ``pictures left out``."""
+    return name.endswith((" left out", " kept", " read by OCR"))
 
 
 def list_package_versions(policy: Policy) -> dict[str, str]:

@@ -28,9 +28,9 @@ LARGEST = 20_000_000
 """Bytes of a file from which on it is not read for a sample."""
 
 _UNREAD: Mapping[str, str] = {
-    "rules": "most names stay, and the run warns.",
-    "cover": "all of them is covered.",
-    "refuse": "their document gives no output.",
+    "rules": "rules, lists and titles cover what they know, most names stay, and the run warns.",
+    "cover": "each passage is covered as a whole.",
+    "refuse": "the document gives no output.",
 }
 _REACH = 40  # characters shown on either side of the replacements of a passage
 _LONGEST = 160  # characters of a passage
@@ -234,8 +234,8 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         f"name = {quote_toml(name)}",
         f"extends = {json.dumps(base.name)}  # {PROTECT.answers[answers.protect]}",
         "",
-        "# The language in which names are looked for: the tagger reads English. Of other passages, rules, lists and",
-        f"# titles cover what they can, and: {_UNREAD[base.unknown_language]} See docs/how-to/languages.md.",
+        "# Names are looked for in this language, see docs/how-to/languages.md. In passages of others",
+        f"# {_UNREAD[base.unknown_language]}",
         f"language = {json.dumps(ENGLISH)}",
         f"unknown_language = {json.dumps(base.unknown_language)}",
         "",
@@ -255,7 +255,7 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         lines += ['operator = "pseudonym"']
     lines += [
         "",
-        f"# Dates: {DATES.answers[answers.dates]}. Dates of birth are always covered.",
+        f"# Dates: {_describe_dates(answers)}. Dates of birth are always covered.",
         *_write_dates(answers),
     ]
     lines += ["", f"# Organisations: {ORGANISATIONS.answers[answers.organisations]}.", "[rules.ORGANIZATION]"]
@@ -265,6 +265,11 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
     text = "\n".join(lines) + "\n"
     Policy(name="").changed(tomllib.loads(text), "the first policy")
     return text
+
+
+def _describe_dates(answers: Answers) -> str:
+    is_natural = answers.dates == "cover" and answers.come_back == "natural"
+    return "other dates stand in their place" if is_natural else DATES.answers[answers.dates]
 
 
 def choose_preset(answers: Answers) -> str:

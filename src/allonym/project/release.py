@@ -219,7 +219,7 @@ def _check_and_count_reviewed(project: Project, unreviewed: bool) -> tuple[int, 
     if reviewed < documents and not unreviewed:
         raise UsageError(
             f"{documents - reviewed} of {documents} documents are not settled by two reviewers; "
-            "--unreviewed (unreviewed=True) releases them all the same, and the manifest says so"
+            "--unreviewed (unreviewed=True in Python) releases them all the same, and the manifest says so"
         )
     return reviewed, documents
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from allonym.detection.languages import describe_unread
+from allonym.files.runreport import is_beside_text
 from allonym.labels import TAXONOMY, UNREAD_TEXT
 from allonym.report.evaluate.page import describe_intruders
 from allonym.report.page import Block, Column, Notice, Page, Row, Section, Settings, Table, Text
@@ -107,7 +108,12 @@ def _count_treated(run: Values) -> int:
 
 def _count_replaced(run: Values) -> int:
     """Count the places in which other words stand; what the policy keeps has a label, too."""
-    return sum(int(number) for name, number in run.get_part("operators").items() if name != "keep")
+    return sum(number for name, number in _count_operations(run) if name != "keep")
+
+
+def _count_operations(run: Values) -> list[tuple[str, int]]:
+    """Count the places by operator, most first; an adapted article or quotation mark is no place."""
+    return [row for row in _sort_counts(run.get_part("operators")) if row[0] not in ("article", "quote")]
 
 
 def _count_places(number: int) -> str:
@@ -122,12 +128,10 @@ def _describe_run(run: Values, files: int | None) -> Iterator[Block]:
         f"The result is {written} with {int(run.get('characters') or 0):,} characters of text. The originals were not "
         "changed."
     )
-    operators = run.get_part("operators")
-    rows = tuple(Row((_OPERATIONS.get(name, name), number)) for name, number in _sort_counts(operators))
+    rows = tuple(Row((_OPERATIONS.get(name, name), number)) for name, number in _count_operations(run))
     if rows:
         yield Table("What stands there now", (Column("Instead of the words"), Column("Places", "count")), rows)
-    fields = run.get_part("treated")
-    if fields:
+    if fields := [name for name in run.get_part("treated") if not is_beside_text(name)]:
         yield Text(
             f"In tables and records these fields were read: {', '.join(sorted(fields))}. Others stay as they are."
         )
@@ -158,6 +162,9 @@ def _describe_unread_parts(run: Values) -> Iterator[Block]:
         )
     if number := int(run.get("quarantined") or 0):
         items.append(f"Put aside, because they could not be read: {count_nouns(number, 'record')}.")
+    for name, number in _sort_counts(run.get_part("treated")):
+        if is_beside_text(name):
+            items.append(f"Beside the text: {name} ({number:,}).")
     for name, number in _sort_counts(run.get_part("left")):
         items.append(f"Not read, kept or dropped as the policy says: {count_nouns(number, 'part')} ({name}).")
     if unread := run.get_part("unread"):
@@ -231,7 +238,7 @@ def _write_methods(run: Values) -> str:
     how = sorted(
         {
             _OPERATIONS.get(name, name).partition(",")[0].partition(":")[0]
-            for name in run.get_part("operators")
+            for name, _ in _count_operations(run)
             if name != "keep"
         }
     )

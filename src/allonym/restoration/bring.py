@@ -467,7 +467,7 @@ def _check_sources(plan: Plan | None, vault: Vault | None, key: bytes | str | No
     if plan is not None and not has_originals(plan) and vault is None and key is None:
         raise RestoreError(
             "this plan holds no originals, so it cannot restore; "
-            "save it with originals (--originals, or originals=True in Python), or restore from a vault"
+            "save it with --originals (originals=True in Python), or restore from a vault"
         )
 
 
