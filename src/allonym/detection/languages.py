@@ -3,13 +3,15 @@
 A text is cut at line ends and behind sentences. A piece is told to be in another language only where its words in small
 letters say so: they are neither English words nor names, and the identifier (py3langid) all but excludes English. So
 names, headings, addresses, lists, capitals and code are no language of their own; they belong to the passages around
-them. English text hardly ever reaches the identifier, which is loaded when the first other text comes.
+them. A form, an invoice or the like without sentences is in the language of most of its fields. English text hardly
+ever reaches the identifier, which is loaded when the first other text comes.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,7 +26,7 @@ from allonym.detection import ANY_LANGUAGE
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.technical import find_technical_passages
-from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.detection.words import read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, subtract_intervals, trim_blanks
 from allonym.text.words import LETTERS
 
@@ -43,6 +45,7 @@ _LEAST_ENGLISH = 5e-4  # probability of English from which on nothing else is to
 _LEAST_PASSAGE = 60  # characters of a passage beside English; a shorter one would rather be a quotation
 _LEAST_SHARE = 0.4  # of the characters between two English sentences, for which another language is told
 _MINOR = 0.5  # characters in a language, compared with the document's first, below which it may be a mistake for that
+_FORM_WORDS = 4  # words of the fields of forms that tell the language of a text without sentences
 _NEAR = 0.02  # ratio of the probabilities by which two languages may be mistaken for one another
 
 
@@ -76,9 +79,28 @@ def identify_passages(text: str) -> tuple[Passage, ...]:
     if any(piece.chances for piece in pieces):
         _merge_similar_languages(pieces)
         _forget_minor_passages(pieces)
+    if not any(piece.language for piece in pieces):
+        form_language = _identify_form(text)
+        for piece in pieces:
+            piece.language = form_language
     _follow_neighbours(pieces)
     groups = ((language, list(group)) for language, group in groupby(pieces, attrgetter("language")))
     return tuple(Passage(group[0].start, group[-1].end, language) for language, group in groups)
+
+
+@cache
+def read_words_of_languages(name: str) -> Mapping[str, frozenset[str]]:
+    """A table of words in ``other_languages.toml``: ISO 639 code to words in lower case."""
+    content = files("allonym.detection").joinpath("other_languages.toml").read_text(encoding="utf-8")
+    return {code: frozenset(words.split()) for code, words in tomllib.loads(content)[name].items()}
+
+
+def _identify_form(text: str) -> str:
+    """The language that most words of fields in a text are of; empty where they are too few."""
+    words = set(map(str.lower, LETTERS.findall(text))) - read_dictionary()
+    counts = {code: len(words & fields) for code, fields in read_words_of_languages("form_words").items()}
+    first = min(counts, key=lambda code: (-counts[code], code))
+    return first if counts[first] >= _FORM_WORDS else ""
 
 
 def read_model_languages(code: object) -> frozenset[str]:
@@ -89,6 +111,14 @@ def read_model_languages(code: object) -> frozenset[str]:
 def is_in_another_language(text: str, position: int) -> bool:
     """Tell whether a position of a text lies in a passage that is not English."""
     return any(passage.start <= position < passage.end for passage in list_unread(text, {ENGLISH}))
+
+
+def is_form_field(text: str, start: int, end: int) -> bool:
+    """Tell whether some words are in a passage that is not English, and one is a word of its forms: "Geburtsort"."""
+    tables = read_words_of_languages("form_words")
+    passages = (p for p in list_unread(text, {ENGLISH}) if p.start <= start < p.end)
+    fields = next((tables.get(passage.language, frozenset()) for passage in passages), frozenset())
+    return any(word.lower() in fields for word in LETTERS.findall(text, start, end))
 
 
 def list_unread(text: str, languages: Collection[str]) -> tuple[Passage, ...]:
@@ -169,6 +199,9 @@ def _read_english_words() -> frozenset[str]:
 
 def _read_words(text: str, start: int, end: int) -> str:
     """What the words of a piece say alone: English, ``_OTHER``, or nothing."""
+    if "@" in text[start:end]:  # "mail" and "example" in an address are no English
+        text = _remove_codes(text[start:end])
+        start, end = 0, len(text)
     everything, words = _split_words(text, start, end)
     english = [word for word in words if word in _read_english_words()]
     sure = sum(word not in _SHARED for word in english)

@@ -57,7 +57,7 @@ _FIELD = re.compile(rf"^[^\n:]{{0,24}}?([^\W\d_]{{2,12}})[ ]?:[ \t]+({_NAME})[ \
 
 
 @lru_cache(maxsize=16384)
-def _get_weight(word: str, part: str = "first", least: int = _LEAST_LETTERS) -> int:
+def get_name_weight(word: str, part: str = "first", least: int = _LEAST_LETTERS) -> int:
     """How typical a word is as a given or as the last name, 0 to 100; 0 for words shorter than ``least``."""
     if len(word) < least:
         return 0
@@ -80,7 +80,7 @@ def is_typical_name(word: str) -> bool:
 @lru_cache(maxsize=16384)
 def is_listed_firm(text: str) -> bool:
     """Whether a capitalised name is that of a well-known firm, and of no town and no person, as "Chase" is."""
-    if not text[:1].isupper() or _get_weight(text.split(" ")[0], least=1) or has_listed_name((text,)):
+    if not text[:1].isupper() or get_name_weight(text.split(" ")[0], least=1) or has_listed_name((text,)):
         return False
     items = KnowledgeBase.open().find(text)
     return {item.kind for item in items} <= {"company", "bank"} and items != ()
@@ -89,7 +89,7 @@ def is_listed_firm(text: str) -> bool:
 def is_given_name(text: str) -> bool:
     """Whether a capitalised word is a given name of many people, and no ordinary word as "May" is."""
     is_word = text.lower() in read_word_list("no_names") | read_word_list("given_names_too")
-    return _NAME_WORD.fullmatch(text) is not None and not is_word and _get_weight(text) >= _FAMILY_WEIGHT
+    return _NAME_WORD.fullmatch(text) is not None and not is_word and get_name_weight(text) >= _FAMILY_WEIGHT
 
 
 @lru_cache(maxsize=16384)
@@ -102,7 +102,10 @@ def is_full_name(text: str) -> bool:
     if not 1 < len(words) <= 1 + _MOST_WORDS or not all(_NAME_WORD.fullmatch(word) for word in words):
         return False
     first, last = words[0], words[-1]
-    forename_weight, surname_weight = _get_weight(first.partition("-")[0], least=3), _get_weight(last, "last", least=2)
+    forename_weight, surname_weight = (
+        get_name_weight(first.partition("-")[0], least=3),
+        get_name_weight(last, "last", least=2),
+    )
     if (
         forename_weight
         and surname_weight
@@ -167,7 +170,7 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telli
     word = words[i][0]
     if not _is_capitalised(word):
         return False
-    if _get_weight(word) >= _LEAST_WEIGHT:
+    if get_name_weight(word) >= _LEAST_WEIGHT:
         return True
     if (
         i + 1 == len(words)
@@ -178,16 +181,16 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telli
     following = words[i + 1][0]
     is_inside = not _begins_sentence(text, words[i].start())
     has_common_word = not read_common_words().isdisjoint((fold(word), fold(following)))
-    if is_inside and not has_common_word and _get_weight(word) >= _RARE_WEIGHT:
+    if is_inside and not has_common_word and get_name_weight(word) >= _RARE_WEIGHT:
         return True
-    is_family = len(following) >= _LEAST_LETTERS and _get_weight(following, "last") >= _FAMILY_WEIGHT
-    if len(word) == 3 and is_family and _get_weight(word, least=3) >= _FAMILY_WEIGHT:
+    is_family = len(following) >= _LEAST_LETTERS and get_name_weight(following, "last") >= _FAMILY_WEIGHT
+    if len(word) == 3 and is_family and get_name_weight(word, least=3) >= _FAMILY_WEIGHT:
         return True
     if not are_telling or len(following) < _LEAST_LETTERS or len(word) < _LEAST_LETTERS:
         return False
     if is_family and (is_inside or not (has_common_word or fold(word) in read_dictionary())):
         return True
-    return any(_get_weight(form) >= _FAMILY_WEIGHT for form in _list_base_forms(word))
+    return any(get_name_weight(form) >= _FAMILY_WEIGHT for form in _list_base_forms(word))
 
 
 def _list_base_forms(word: str) -> Iterator[str]:

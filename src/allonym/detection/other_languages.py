@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING
 from allonym.detection import TAGGER
 from allonym.detection.languages import ENGLISH, list_unread
 from allonym.detection.mentions import uses_capitals
+from allonym.detection.unread_names import read_no_names
 from allonym.detection.words import read_word_list
 from allonym.document import Document, Span
+from allonym.text.words import LETTERS
 
 if TYPE_CHECKING:
     from allonym.models.wordtagger import WordTagger
@@ -78,10 +80,17 @@ def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -
                 language = _ALIKE.get(passage.language, passage.language)
                 piece = text[passage.start : passage.end]
                 spans = extract_names(piece, model, language, thresholds[passage.language])
+                spans = [span for span in spans if not _has_ordinary_words(piece[span.start : span.end], language)]
                 out += [Span(s.start + passage.start, s.end + passage.start, s.label, s.score, TAGGER) for s in spans]
         return out
 
     return find_names
+
+
+def _has_ordinary_words(surface: str, language: str) -> bool:
+    """Whether all words of a finding name nobody: fields of forms, relatives, medicines."""
+    words = LETTERS.findall(surface.lower())
+    return read_no_names(language).issuperset(words) and words != []
 
 
 def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:

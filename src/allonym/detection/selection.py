@@ -36,6 +36,8 @@ from allonym.detection.short_dates import find_short_dates
 from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
 from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
+from allonym.detection.unread_names import find_names_by_capitals
+from allonym.detection.unread_values import find_values_in_passages
 from allonym.detection.verdict import give_one_label, weigh_findings
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import (
@@ -62,6 +64,7 @@ _LINE = re.compile(r"[^\n]+")
 _FAMILY = re.compile(r"(?:[Tt]he )?([^\W\d_][\w\-]+)(?:['’]s?(?: [a-z][\w\-]*)+|['’])?")
 """A family's name, alone or with what it owns: "Millers", "the Millers' router"."""
 _NEVER = 2.0  # a score that no finding reaches
+_LEAST_SURE = 0.5  # score of a rule's finding beside which capitals say nothing
 _LEAST_PROBABILITY = 0.05  # of a finding of the tagger that an explanation shows
 
 Loss = Literal["superseded", "ordinary", "below threshold", "excluded", "technical", "public"]
@@ -116,7 +119,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     if unread and policy.unknown_language == "cover":
         candidates = _cover_passages(folded, unread, candidates)
     else:
-        candidates += find_listed_names(folded, ((p.start, p.end) for p in weakly_read))
+        candidates += _find_in_passages(folded, weakly_read, candidates)
     if "rules" in policy.detectors:
         candidates += find_names_in_paths(folded)
     candidates = drop_greetings(folded, candidates)
@@ -168,6 +171,16 @@ def describe_refusal(unread: Sequence[Passage]) -> str:
         f"names cannot be looked for in its passages in {languages}, and the policy refuses these; name a detector "
         f"that reads {languages}, or set unknown_language to 'cover' or 'rules'"
     )
+
+
+def _find_in_passages(text: str, passages: Sequence[Passage], candidates: Iterable[Span]) -> list[Span]:
+    """What lists, capitals and fields tell in passages in languages that no detector reads well."""
+    if not passages:
+        return []
+    spans = [*find_values_in_passages(text, passages), *find_listed_names(text, ((p.start, p.end) for p in passages))]
+    sure = (span for span in candidates if span.source != TAGGER and span.score >= _LEAST_SURE)
+    covered = Reach((span.start, span.end) for span in (*sure, *spans))
+    return [*spans, *find_names_by_capitals(text, passages, covered)]
 
 
 def _cover_passages(text: str, passages: Sequence[Passage], candidates: Iterable[Span]) -> list[Span]:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from allonym.detection import Detector
-from allonym.detection.languages import is_in_another_language
+from allonym.detection.languages import is_form_field, is_in_another_language
 from allonym.detection.lexicon import (
     AMBIGUOUS,
     PARTICLES,
@@ -174,6 +174,8 @@ def _is_role_of_other_language(text: str, start: int, end: int) -> bool:
     Nor is it a name where it begins with a short word that the text has in small letters: "Der Richter".
     """
     words = LETTERS.findall(text, start, end)
+    if is_form_field(text, start, end):
+        return True
     is_listed = has_listed_name(words)
     if is_listed and len(words[0]) > _LONGEST_ARTICLE:
         return False

@@ -1,0 +1,321 @@
+"""Names told by capitals and by the words beside them, in passages in languages that no detector of names reads.
+
+Most languages write only names with a capital within sentences. There a run of capitalised words is a name, unless the
+words are forms of address, bodies or roles that people write so ("Madame", "Ayuntamiento", "Najemca"). At the beginning
+of a sentence a capital says nothing; a word counts there where it is a listed name or stands as a name elsewhere. In
+German a given name counts where it is listed, and a town where a preposition leads to it. In all of these, initials
+with a family name, and what follows the word for a body ("Bäckerei Holtkamp"), are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from allonym.detection.languages import Passage, read_words_of_languages
+from allonym.detection.lexicon import PARTICLES
+from allonym.detection.listed_names import get_name_weight, has_listed_name, is_typical_name
+from allonym.detection.words import read_common_terms, read_word_list
+from allonym.document import Reach, Span
+from allonym.kb import KnowledgeBase
+from allonym.text.fold import fold
+from allonym.text.prose import read_common_words
+
+_SOURCE = "lexicon:capitals"
+_SCORE, _BODY_SCORE = 0.65, 0.7
+_NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
+_UPPER = f"[A-Z{''.join(chr(c) for c in range(0xC0, 0x530) if chr(c).isupper())}]"
+_LETTER = r"[^\W\d_]"
+_ELISION = re.compile(r"(?i)(?:[dljmnstc]|qu|jusqu|lorsqu|puisqu|dell|all|nell|sull|dall|un|quest|gl|degl)['’]")
+_WORD = re.compile(rf"{_LETTER}+(?:['’\-]{_LETTER}+)*\.?")
+_JOINTS = re.compile(r"[ \xa0]")
+_PARTICLES = PARTICLES | read_words_of_languages("particles")["all"]
+_ABBREVIATIONS = read_words_of_languages("abbreviations")["all"]
+_SENTENCE_END = re.compile(r"(?:\A|[.!?…:;•|]\s+|\n\s*|[.!?…:]?\s*[„“\"«»¿¡(–—-]\s?|\d\)\s)[\s\"'„“«»¿¡(*–—-]*\Z")
+_LONGEST_BREAK = 12  # characters before a word that may end a sentence
+_INITIALS = re.compile(rf"(?<![\w.\-/])(?:{_UPPER}\.[ \-]?){{1,3}}({_UPPER}{_LETTER}{{2,}}(?:[\-'’]{_LETTER}+)*)")
+_TITLES = {"fr": ("M. ",), "es": ("D. ",)}
+"""What looks like an initial and stands for "Monsieur" and "Don"."""
+_GIVEN = 60  # weight of a given name that counts alone where nouns have capitals
+_LISTED = 40  # the same at the beginning of a sentence elsewhere
+_IN_ADDRESS = re.compile(r"[@_/]|\.\w")
+_SHORTEST = 3  # letters of a name that no list knows
+_MOST_WORDS = 6
+_ROMAN_BEFORE = re.compile(r"\b[IVX]+ \Z")
+_ROMAN = re.compile(r"[IVXLC]+\.?")
+_DETERMINED = re.compile(
+    r"(?i)\b(?:der|die|das|des|dem|den|ein\w*|kein\w*|dies\w*|jed\w*|im|am|zum|zur|vom|beim|ins|ans|zwei|drei)\Z"
+)
+_TOWARDS = re.compile(r"\b(?:[Ii]n|[Aa]us|[Nn]ach|bei|bis|Raum) \Z")
+_HOME = re.compile(r"\b(?:[Gg]eboren|[Gg]eb\.|wohnhaft|wohne|wohnt|lebt|gemeldet)[^\n]{0,30} (?:in|aus) \Z")
+_AT_HOME = re.compile(r" (?:geboren|gemeldet|wohnhaft|aufgewachsen|ansässig|wohnt|lebt)\b")
+_BODY_JOINTS = (
+    r"(?:de|du|des|del|di|da|do|dos|das|della|dei|degli|d['’]|la|las|los|le|les|im\.|św\.|w|we|am|an|der|dem|zum|zur|und"
+    r"|van|het|St\.|Dr\.|dr|i|y|e|et|&) ?"
+)
+_BODY_TAIL = re.compile(
+    rf"(?: (?:{_BODY_JOINTS}){{0,3}}(?:(?:[dl]['’])?{_UPPER}{_LETTER}+(?:['’\-]{_LETTER}+)*"
+    rf"|(?:nr|n[º°]|no\.?) ?\d{{1,3}}(?![\d/.\-])|{_UPPER}\.))+"
+)
+_COMPOUND_BODY = re.compile(
+    rf"(?:\bSt\.-)?\b{_UPPER}[\w\-]{{0,40}}"
+    r"(?:[Kk]rankenhaus|-[Gg]ymnasium|-Schule|-Klinik|-Apotheke|[Ss]parkasse|[Vv]olksbank|[Bb]rauerei)"
+    rf"(?: {_UPPER}[\w\-]+)?"
+)
+_PLAIN_BODIES = frozenset(("krankenhaus", "sparkasse", "volksbank", "brauerei"))
+_SIGNED = re.compile(rf"(?m)^[ \t]*({_UPPER}{_LETTER}+(?:-{_UPPER}{_LETTER}+)?), {_UPPER}[\w\-]+[ \t]*$")
+
+_FIELD = re.compile(rf"(?m)^[^\n:]{{0,40}}?([^\W\d_]+)[ ]?:[ \t]+({_UPPER}[^\n:;()]{{1,60}}?)[ \t.,]*$")
+_PLACE_BEFORE = re.compile(r"\b(?:à|en|em|w|we|do|ze|aan|te|naar|uit|i|till|från|til|fra|v|ve|hacia|hasta)\s\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    start: int
+    end: int
+    text: str
+    opens: bool
+    """Whether it begins a sentence, so that its capital says nothing."""
+
+
+def find_names_by_capitals(text: str, passages: Iterable[Passage], covered: Reach) -> Iterator[Span]:
+    """Find names in passages outside of the ``covered`` places; of two that overlap the longer one is to be kept."""
+    for passage in passages:
+        yield from _find_bodies(text, passage)
+        yield from _find_initials(text, passage)
+        yield from _find_field_values(text, passage)
+        if passage.language in _NOUNS_HAVE_CAPITALS:
+            yield from _find_german_names(text, passage, covered)
+        else:
+            yield from _find_capital_runs(text, passage, covered)
+
+
+@cache
+def read_no_names(language: str) -> frozenset[str]:
+    """Words in lower case that name nobody in a language, though they may begin with a capital."""
+    tables = read_words_of_languages("no_names")
+    fields = read_words_of_languages("form_words")
+    titles = read_word_list("titles_of_other_languages")
+    greetings = read_word_list("greetings_of_other_languages")
+    terms = frozenset(term for term in read_common_terms() if " " not in term)
+    return (
+        terms
+        | tables["all"]
+        | tables.get(language, frozenset())
+        | fields.get(language, frozenset())
+        | titles
+        | greetings
+    )
+
+
+def _split_words(text: str, passage: Passage) -> Iterator[_Word]:
+    for match in _WORD.finditer(text, passage.start, passage.end):
+        start, end = match.span()
+        if text[end - 1] == "." and end - start > 2:
+            end -= 1
+        if (elision := _ELISION.match(text, start, end)) and elision.end() < end and text[elision.end()].isupper():
+            start = elision.end()
+        yield _Word(start, end, text[start:end], _opens_sentence(text, start))
+
+
+def _list_small_words(text: str, words: Iterable[_Word]) -> set[str]:
+    """The words in small letters that stand in no address."""
+    return {
+        word.text
+        for word in words
+        if word.text[0].islower()
+        and text[word.start - 1 : word.start] not in ("@", ".", "_", "/", "-")
+        and not _IN_ADDRESS.match(text, word.end)
+    }
+
+
+def _opens_sentence(text: str, start: int) -> bool:
+    least = max(0, start - _LONGEST_BREAK)
+    if not _SENTENCE_END.search(text, least, start):
+        return False
+    before = text[least:start].rstrip()
+    if not before.endswith("."):
+        return True
+    if "\n" in text[least:start][len(before) :]:
+        return True
+    last = re.split(r"[\s(.]", before[:-1])[-1].lower()
+    return last not in _ABBREVIATIONS and not (len(last) == 1 and before[-2].isupper())
+
+
+def _is_capitalised(word: str) -> bool:
+    return word[0].isupper() and (not word.isupper() or (len(word) == 1))
+
+
+def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:
+    words = list(_split_words(text, passage))
+    small = _list_small_words(text, words)
+    runs = list(_list_runs(text, words, small, read_no_names(passage.language), covered))
+    inside = {word.text for run in runs for word in run if not word.opens}
+    for run in runs:
+        words = _strip_opening_words(text, run, inside)
+        if words and (len(words) > 1 or _can_stand_alone(words[0])):
+            yield Span(words[0].start, words[-1].end, _choose_label(text, words), _SCORE, _SOURCE)
+
+
+def _list_runs(
+    text: str, words: Sequence[_Word], small: set[str], no_names: frozenset[str], covered: Reach
+) -> Iterator[list[_Word]]:
+    """Capitalised words in a row, with particles between them, that are no ordinary words."""
+    run: list[_Word] = []
+    particles: list[_Word] = []
+    for word in words:
+        joins = bool(run) and _JOINTS.fullmatch(text, (particles or run)[-1].end, word.start) is not None
+        is_name = (
+            _is_capitalised(word.text)
+            and word.text.lower() not in no_names
+            and word.text.lower() not in small
+            and not _ROMAN.fullmatch(word.text)
+            and not covered.touches(word.start, word.end)
+        ) or (joins and _is_shouted_family_name(text, run, word, no_names))
+        if is_name and (not joins or len(run) > _MOST_WORDS or (word.opens and not particles)):
+            if run:
+                yield run
+            run, particles = [word], []
+        elif is_name:
+            run += (*particles, word)
+            particles = []
+        elif joins and word.text in _PARTICLES and len(particles) < 3:
+            particles.append(word)
+        elif run:
+            yield run
+            run, particles = [], []
+    if run:
+        yield run
+
+
+def _find_mark_before(text: str, start: int) -> str:
+    """The last character before a place that is no blank; empty at the beginning of the text."""
+    return text[max(0, start - _LONGEST_BREAK) : start].rstrip(" \t")[-1:]
+
+
+def _is_shouted_family_name(text: str, run: Sequence[_Word], word: _Word, no_names: frozenset[str]) -> bool:
+    """Whether a word in capitals is a family name, as in "Camille MOREAU"."""
+    if not word.text.isupper() or len(word.text) < _SHORTEST or word.text.lower() in no_names:
+        return False
+    is_line = _find_mark_before(text, run[0].start) in ("", "\n", ":") and text[word.end : word.end + 1] in ("", "\n")
+    return is_line or has_listed_name([run[-1].text])
+
+
+def _strip_opening_words(text: str, run: list[_Word], inside: set[str]) -> list[_Word]:
+    """The run without its first word where that only begins a sentence."""
+    first = run[0]
+    if not first.opens or first.text in inside:
+        return run
+    is_line = _find_mark_before(text, first.start) in ("", "\n", ":") and text[run[-1].end : run[-1].end + 1] in (
+        "",
+        "\n",
+        ",",
+    )
+    if len(run) > 1 and (is_line or has_listed_name([first.text])):
+        return run
+    if len(run) == 1:
+        is_name = get_name_weight(first.text) >= _LISTED and fold(first.text) not in read_common_words()
+        return run if is_name else []
+    rest = run[1:]
+    while rest and rest[0].text in _PARTICLES:
+        rest = rest[1:]
+    return rest
+
+
+def _can_stand_alone(word: _Word) -> bool:
+    bare = word.text.rstrip(".")
+    if len(word.text) > len(bare):
+        return False
+    return len(bare) >= _SHORTEST or is_typical_name(bare.lower())
+
+
+def _choose_label(text: str, run: Sequence[_Word]) -> str:
+    surface = text[run[0].start : run[-1].end]
+    if not has_listed_name([run[0].text]):
+        if items := KnowledgeBase.open().find(surface, ("city", "country")):
+            return items[0].kind.upper()
+        if _PLACE_BEFORE.search(text, max(0, run[0].start - 12), run[0].start):
+            return "CITY"
+    return "PERSON"
+
+
+def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:
+    """Find listed given names alone, and towns behind prepositions, where every noun has a capital."""
+    no_names = read_words_of_languages("given_names_too").get(passage.language, frozenset())
+    words = list(_split_words(text, passage))
+    small = _list_small_words(text, words)
+    names: set[str] = set()
+    for is_second in (False, True):
+        for word in words:
+            bare = word.text
+            if not _is_capitalised(bare) or len(bare) < _SHORTEST or covered.touches(word.start, word.end):
+                continue
+            if is_second:
+                if word.opens and bare in names:
+                    yield Span(word.start, word.end, "PERSON", _SCORE, _SOURCE)
+                continue
+            before = text[max(0, word.start - 60) : word.start]
+            is_home = _TOWARDS.search(before) and _AT_HOME.match(text, word.end)
+            if (
+                is_home
+                or _HOME.search(before)
+                or (_TOWARDS.search(before) and KnowledgeBase.open().find(bare, ("city", "country")))
+            ):
+                yield Span(word.start, word.end, "CITY", _SCORE, _SOURCE)
+            elif (
+                bare.lower() not in small | no_names
+                and (get_name_weight(bare, least=_SHORTEST) >= _GIVEN)
+                and not _DETERMINED.search(before.rstrip())
+            ):
+                names.add(bare)
+                if not word.opens or text[word.end : word.end + 1] in (",", "!", ":", "\n"):
+                    yield Span(word.start, word.end, "PERSON", _SCORE, _SOURCE)
+
+
+def _find_field_values(text: str, passage: Passage) -> Iterator[Span]:
+    """Find the places and bodies behind fields: "Geburtsort: Heilbronn", "Employeur : Charpentes Cantaliennes"."""
+    tables = read_words_of_languages("value_fields")
+    for match in _FIELD.finditer(text, passage.start, passage.end):
+        label = next((label for label, fields in tables.items() if match[1].lower() in fields), None)
+        words = match[2].split()
+        if label and len(words) <= _MOST_WORDS and not any(map(str.isdigit, words[0])):
+            yield Span(*match.span(2), label, _SCORE, _SOURCE)
+
+
+def _find_initials(text: str, passage: Passage) -> Iterator[Span]:
+    """Find initials with a family name, "R. Knoop", and a name above a letter's end: "Jansen, Hauptmeister"."""
+    for match in _SIGNED.finditer(text, passage.start, passage.end):
+        if has_listed_name([match[1]]):
+            yield Span(*match.span(1), "PERSON", _SCORE, _SOURCE)
+    for match in _INITIALS.finditer(text, passage.start, passage.end):
+        if match[0].startswith(_TITLES.get(passage.language, ("\0",))):
+            continue
+        is_line = text[match.start() - 1 : match.start()] in ("", "\n") and text[match.end() : match.end() + 1] in (
+            "",
+            "\n",
+        )
+        tells = passage.language not in _NOUNS_HAVE_CAPITALS
+        if is_line or tells or has_listed_name([match[1]]):
+            yield Span(*match.span(), "PERSON", _SCORE, _SOURCE)
+
+
+def _find_bodies(text: str, passage: Passage) -> Iterator[Span]:
+    """Find what begins with the word for a body: "Bäckerei Holtkamp", "Szkoła Podstawowa nr 7"."""
+    heads = read_words_of_languages("institutions").get(passage.language, frozenset())
+    small_heads = read_words_of_languages("small_institutions").get(passage.language, frozenset())
+    has_noun_capitals = passage.language in _NOUNS_HAVE_CAPITALS
+    for match in _WORD.finditer(text, passage.start, passage.end):
+        word = match[0].rstrip(".")
+        elided = _ELISION.match(word)
+        bare = word[elided.end() :] if elided else word
+        if bare.lower() in heads and (bare[0].isupper() or bare in small_heads):
+            start = match.end() - len(match[0]) + (elided.end() if elided else 0)
+            if tail := _BODY_TAIL.match(text, match.start() + len(word), passage.end):
+                if number := _ROMAN_BEFORE.search(text, max(passage.start, start - 6), start):
+                    start = number.start()
+                yield Span(start, tail.end(), "ORGANIZATION", _BODY_SCORE, _SOURCE)
+    for match in _COMPOUND_BODY.finditer(text, passage.start, passage.end) if has_noun_capitals else ():
+        if match[0].lower() not in _PLAIN_BODIES:
+            yield Span(*match.span(), "ORGANIZATION", _BODY_SCORE, _SOURCE)
