@@ -133,6 +133,8 @@ def test_document_types_that_never_close_are_refused(run):
 def test_long_codes_and_attributes_do_not_hang(run):
     code = b"{" + rb"\aAAA" * 40
     assert run("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\n" + code + b" hello\n")[0].endswith(code + b" hello\n")
+    cue = b"WEBVTT\n\n00:01.000 --> 00:02.000\n<v " + b" " * 50_000 + b"\n"
+    assert run("a.vtt", cue)[0] == cue
     page = b"<p " + b"a" * 100_000 + b">x</p>"
     assert run("a.html", page)[0] == page
     with pytest.raises(DataError, match="are not closed"):

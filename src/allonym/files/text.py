@@ -24,7 +24,7 @@ _TIMES = re.compile(
 )
 _LINE = re.compile(r"[^\r\n]*")
 _TAG = re.compile(
-    r"""<v(?:\.[\w-]*)*[ \t]+(?P<voice>[^<>]*)>
+    r"""<v(?:\.[\w-]*)*[ \t]++(?P<voice>[^<>]*)>
     | </?(?i:b|i|u|s|em|strong|c|v|ruby|rt|lang|font)(?:\.[\w-]*)*
       (?:[ \t]+(?:[a-z]{2,3}(?:-\w{2,8})*|(?i:color|face|size)=(?:"[\w\ #,-]*"|'[\w\ #,-]*'|[\w#-]+)))*[ \t]*/?>
     | <[\d:.]+> | \{(?:\\[a-zA-Z]{1,4}+[\d&(),.A-F-]*+)+\}""",
