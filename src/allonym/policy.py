@@ -7,6 +7,7 @@ A label that a policy looks for and has no rule for is suppressed, never kept.
 from __future__ import annotations
 
 import os
+import threading
 import time
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
@@ -251,6 +252,7 @@ FileState = tuple[object, ...]
 _UNSETTLED = 2_000_000_000  # nanoseconds in which a second change of a file may leave its times as they are
 _MOST_FILES = 64
 _loaded_files: dict[tuple[str, str], tuple[dict[Path, FileState], Policy]] = {}
+_loaded_files_lock = threading.Lock()
 _files_of_policy: ContextVar[dict[Path, FileState]] = ContextVar("_files_of_policy")
 
 
@@ -269,9 +271,10 @@ def _load_file(path: Path) -> Policy:
         finally:
             _files_of_policy.reset(token)
         if path.is_file():  # a pipe is read once
-            while len(_loaded_files) >= _MOST_FILES:
-                _loaded_files.pop(next(iter(_loaded_files)))
-            _loaded_files[key] = (states, policy)
+            with _loaded_files_lock:
+                while len(_loaded_files) >= _MOST_FILES:
+                    _loaded_files.pop(next(iter(_loaded_files)))
+                _loaded_files[key] = (states, policy)
     _files_of_policy.get({}).update(states)  # of the policy that extends this one
     return policy
 
