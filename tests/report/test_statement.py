@@ -71,6 +71,19 @@ def test_the_methods_say_what_was_done_and_no_more():
     assert text.count("1 place was replaced") == 2
 
 
+def test_what_differs_between_runs_is_not_claimed():
+    """What was covered was not kept; answers of a model need not come again; a verdict is no agreement."""
+    run = {**RUN, "exceptions": 3, "identifying_headers": {"Ada Brook": 1}, "operators": {"encrypt": 1, "llm": 1}}
+    text = report.render(report.statement_page(run, reviews={"settled": 1, "documents": 1}), "markdown")
+    assert "Covered all the same, in columns that stay: 3 cells" in text and "Kept, because" not in text
+    assert "Names of columns that may identify somebody: 1" in text and "Ada" not in text
+    assert "replaced by an invented name or the same words in encrypted form." in text
+    assert "differences between them were settled" in text
+    assert "same bytes" in text
+    settings = {**RUN["settings"], "endpoint": True}
+    assert "same bytes" not in report.render(report.statement_page({**RUN, "settings": settings}), "markdown")
+
+
 def test_what_was_not_measured_is_said():
     text = write_statement()
     assert text.count("Not measured.") == 2 and "Nobody is recorded to have read the result" in text
@@ -103,7 +116,7 @@ def test_measures_are_told_in_words_with_their_intruder_and_without_texts():
     text = write_statement(evaluation=EVALUATION, cards=CARDS, reviews={"settled": 2, "documents": 3})
     assert "identifies the subject of 25" in text and "the adaptive one" in text
     assert "left about each of 7 persons" in text and "1 of them could be singled out" in text
-    assert "agreed on, 2 of 3 documents" in text and "1 document" in text
+    assert "Two people read 2 of 3 documents" in text and "1 document" in text
     assert "Ada" not in text and "cook" not in text and "Not measured." not in text
 
 

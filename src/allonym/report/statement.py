@@ -30,7 +30,7 @@ _OPERATIONS = {
     "generalise": "a more general word, a range or a year",
     "shift_dates": "a date moved by a secret number of days",
     "hash": "a code that only the holder of the key can compute",
-    "encrypt": "the words, encrypted",
+    "encrypt": "the same words in encrypted form",
     "constant": "one fixed word",
     "keep": "the words themselves: the policy keeps them",
 }
@@ -171,10 +171,13 @@ def _describe_unread_parts(run: Values) -> Iterator[Block]:
         covered = UNREAD_TEXT in run.get_part("labels")
         items.append(describe_unread(unread, int(run.get("characters") or 0), is_covered=covered) + ".")
     if number := int(run.get("exceptions") or 0):
-        items.append(f"Kept, because somebody had decided so beforehand: {count_nouns(number, 'passage')}.")
-    for key, noun in (("identifying_names", "Names of files"), ("identifying_ids", "Ids of records")):
-        if number := int(run.get(key) or 0):
-            items.append(f"{noun} that may identify somebody: {number:,}.")
+        items.append(f"Covered all the same, in columns that stay: {count_nouns(number, 'cell')} with an identifier.")
+    counts = {
+        "Names of files": int(run.get("identifying_names") or 0),
+        "Ids of records": int(run.get("identifying_ids") or 0),
+        "Names of columns": len(run.get_part("identifying_headers")),
+    }
+    items += [f"{noun} that may identify somebody: {number:,}." for noun, number in counts.items() if number]
     yield (
         Notice("Look at these before you share the files.", "warning", tuple(items))
         if items
@@ -221,7 +224,9 @@ def _describe_reviews(reviews: Plain | None) -> Iterator[Block]:
         return
     result = Values(reviews)
     settled, documents = int(result.get("settled") or 0), int(result.get("documents") or 0)
-    yield Text(f"Two people read, and agreed on, {settled:,} of {count_nouns(documents, 'document')}.")
+    yield Text(
+        f"Two people read {settled:,} of {count_nouns(documents, 'document')}; differences between them were settled."
+    )
     if settled < documents:
         yield Notice(f"{count_nouns(documents - settled, 'document')} were released without that.", "warning")
 
@@ -242,14 +247,16 @@ def _write_methods(run: Values) -> str:
             if name != "keep"
         }
     )
-    where = "with a language model behind an address on the network" if settings.get("endpoint") else "offline"
+    has_asked_model = bool(settings.get("endpoint"))
+    where = "with a language model behind an address on the network" if has_asked_model else "offline"
+    repeats = "" if has_asked_model else " The run can be repeated: the same input and key give the same bytes."
     means = "Rules, lists and a neural network" if "english model" in versions else "Rules and lists"
     return (
         f"We de-identified {count_nouns(_count_treated(run), 'document')} with allonym "
         f"{versions.get('allonym')} under its policy {settings.get('policy')} (fingerprint "
         f"{str(settings.get('fingerprint'))[:12]}), {where}. {means} find what identifies "
         f"people, organisations and places; {_count_places(_count_replaced(run))} replaced by "
-        f"{' or '.join(how) or 'nothing'}. The run can be repeated: the same input and key give the same bytes."
+        f"{' or '.join(how) or 'nothing'}.{repeats}"
     )
 
 
