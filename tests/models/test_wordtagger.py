@@ -31,6 +31,7 @@ def test_features_are_rows_and_tell_words_apart():
     assert len(rows) == FEATURES and all(0 <= row < ROWS for row in rows)
     assert rows != hash_features("Muller") and rows[1:6] == hash_features("Muller")[1:6]
     assert rows[0] == hash_features("MÜLLER")[0] and rows[10] != hash_features("MÜLLER")[10]
+    assert len(hash_features("\ud800")) == FEATURES  # half of a pair, which JSON can hold
 
 
 def test_words_numbers_and_marks_are_split():

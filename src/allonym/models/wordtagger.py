@@ -51,7 +51,7 @@ def hash_features(word: str) -> tuple[int, ...]:
         "t" + _RUN.sub(r"\1+", shape),
         f"l{shape[:1]}{min(len(word), 9)}",
     )
-    return tuple(crc32(name.encode()) % ROWS for name in names)
+    return tuple(crc32(name.encode("utf-8", "surrogatepass")) % ROWS for name in names)
 
 
 def hash_language(code: str) -> int:
