@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import is_given_name, is_typical_name
-from allonym.detection.mentions import NAME_LABELS
+from allonym.detection.mentions import NAME_LABELS, rests_on_chance
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Span
 from allonym.text.words import COMPOUND, find_words
@@ -26,9 +26,16 @@ COUNTED = re.compile(
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?(?:(?:, | and | & |, and )\d{1,4}[A-Za-z]?)*|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 HYPHENS = "-‐‑"
-_TITLE = re.compile(r"(?i:(?:mrs?|ms|mx|dr|prof|shri|smt|sh\.)\.?) (?=[^\W\d_a-zß-öø-ÿ])")
+_TITLE = re.compile(
+    r"(?:(?i:mrs?|ms|mx|dr|prof|shri|smt|sh\.|messrs)|Major|Captain|Colonel|Sergeant|Coach|Nurse|Matron"
+    r"|Rev(?:d|erend)?)\.? (?=[^\W\d_a-zß-öø-ÿ])"
+)
 _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
+_FIELD_AT_END = re.compile(r"[ ,]+(DOB|NHS|NI|MRN|Tel|Ref|ID)\Z")
+"""The name of the next field of a line: "Maureen Tibbs DOB"."""
+_CAPITALS_BEFORE_DATE = re.compile(r"(?:(?!(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC|MON|TUES?|WEDS?|THUR?S?|FRI|SAT|SUN) )[A-Z]{1,4} )+(?=\d{4}\Z)")
+"""Abbreviations of a note before a year: "TKR L 2017"."""
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
 _NEXT_FIELD = re.compile(
     r"[,;.]? (?i:nhs|phone|tel(?:ephone)?|mob(?:ile)?|fax|d\.?o\.?b|e-?mail|born|ref|policy|account)\b"
@@ -136,6 +143,10 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = month.end()
         if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():
             start = ended.end()
+    if span.label == "PERSON" and (field := _FIELD_AT_END.search(text, start, end)):
+        end = field.start()
+    if span.label == "DATE" and rests_on_chance(span) and (lead := _CAPITALS_BEFORE_DATE.match(text, start, end)):
+        start = lead.end()
     if span.label != "DATE":
         while start < end and text[start] in ".,;:) ":
             start += 1
