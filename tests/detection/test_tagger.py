@@ -20,6 +20,7 @@ import allonym
 from allonym.detection import Detector, detect_each
 from allonym.detection.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.detection.words import read_common_terms, read_ordinary_words
+from allonym.kb import KnowledgeBase
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
 from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger
@@ -486,6 +487,18 @@ def test_ordinary_words_need_capitals_or_a_better_chance(text: str, tags: str, w
 def test_lists_of_common_terms_hold_no_frequent_family_names() -> None:
     surnames = set("smith johnson baker may grant frank hope bell graham parkinson crohn hodgkin".split())
     assert not surnames & read_common_terms() and not surnames & read_ordinary_words()
+
+
+def test_terms_that_are_given_names_too_are_listed_as_such() -> None:
+    kb = KnowledgeBase.open()
+    terms = (term for term in read_common_terms() - read_common_terms("also_names") if term.isalpha())
+    assert not [t for t in terms if any(fact.part == "first" for fact in kb.name_facts(t.capitalize()))]
+
+
+def test_people_named_like_a_medicine_or_a_program_are_found() -> None:
+    text = "I told Yasmin about it. Then Tia came. Pip left early."
+    found = {text[s.start : s.end] for s in allonym.detect(text, "default")}
+    assert found == {"Yasmin", "Tia", "Pip"}
 
 
 # What can be wrong

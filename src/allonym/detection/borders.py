@@ -32,9 +32,12 @@ _TITLE = re.compile(
 )
 _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
-_FIELD_AT_END = re.compile(r"[ ,]+(DOB|NHS|NI|MRN|Tel|Ref|ID)\Z")
-"""The name of the next field of a line: "Maureen Tibbs DOB"."""
-_CAPITALS_BEFORE_DATE = re.compile(r"(?:(?!(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC|MON|TUES?|WEDS?|THUR?S?|FRI|SAT|SUN) )[A-Z]{1,4} )+(?=\d{4}\Z)")
+_FIELD_AT_END = re.compile(r"(?:(?: [–—-]|,)? (?:DOB|NHS|NI|MRN|Tel|Ref|ID)| [–—-] [A-Z]{2,3})\Z")
+"""What begins behind a name: "Maureen Tibbs DOB", "Tom – NI"."""
+_CAPITALS_BEFORE_DATE = re.compile(
+    r"(?:(?!(?:JAN|FEB|MAR|APR|MAY|JUNE?|JULY?|AUG|SEPT?|OCT|NOV|DEC|MON|TUES?|WEDS?|THUR?S?|FRI|SAT|SUN) )"
+    r"[A-Z]{1,4} )+(?=\d{4}\Z)"
+)
 """Abbreviations of a note before a year: "TKR L 2017"."""
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
 _NEXT_FIELD = re.compile(
@@ -64,7 +67,6 @@ _LEGAL_FORMS = read_word_list("legal_forms")
 _CHAT = read_word_list("chat_words")
 OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
 _NEXT_SENTENCE = re.compile(r" (?:Ltd|Limited|LLP|Inc|plc|PLC|GmbH)(\.) ([A-Z][a-z]+)\Z")
-_DASHED_ABBREVIATION = re.compile(r" [–—-] [A-Z]{2,3}\Z")
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
 """Labels of which small words may be the beginning."""
 _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
@@ -168,8 +170,6 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         start = officer.end()
     if span.label == "ORGANIZATION" and (sentence := _NEXT_SENTENCE.search(text, start, end)):
         end = sentence.start(1) if sentence[2].lower() in read_dictionary() else end
-    if span.label == "PERSON" and (abbreviation := _DASHED_ABBREVIATION.search(text, start, end)):
-        end = abbreviation.start()
     if span.label not in ("DATE", "STREET_ADDRESS"):
         start, end = _trim_ordinary_words(text, start, end, span.label)
     if span.label == "DATE":

@@ -320,8 +320,9 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "DATE" and _NO_DATE_OF_LETTERS.fullmatch(surface) and surface[:3] not in _MONTHS:
         return True
-    if span.label in ("PERSON", *SOFT) and surface.lower() in read_common_terms():
-        return span.label != "PERSON" or surface.lower() not in read_common_terms("also_names")
+    terms = read_common_terms() - read_common_terms("also_names") if span.label == "PERSON" else read_common_terms()
+    if span.label in ("PERSON", *SOFT) and surface.lower() in terms:
+        return True
     if surface.rstrip(".") in _ADDRESSES or _VERSION.fullmatch(surface):
         return True
     if _FORMAT.fullmatch(surface):
@@ -455,7 +456,8 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
         is_opening_word = len(words) == 1 and words[0].isalpha() and opens and not is_shouted
         is_nameless = is_opening_word and words[0] in read_dictionary() and not has_listed_name(words)
-        is_opening = is_opening_word and (words[0] in read_ordinary_words() or words[0] in _FUNCTION or is_nameless)
+        is_fragment = is_nameless and all(s.label == "PERSON" and text[s.end : s.end + 1] in ".:;" for s in spans)
+        is_opening = is_opening_word and (words[0] in read_ordinary_words() or words[0] in _FUNCTION or is_fragment)
         is_ordinary = is_opening or (words and all(word in small or word in SMALL for word in words))
         chance = max(span.score for span in spans)
         is_small = all(text[s.start : s.end].islower() for s in spans)
@@ -492,7 +494,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             dropped.update(spans)
         if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
             dropped.update(spans)
-        is_noun = is_nameless and words[0] in read_ordinary_words()
+        is_noun = is_fragment and words[0] in read_ordinary_words()
         bound = _NEARLY if is_noun else _CERTAIN if opens else _LIKELY
         if is_ordinary and not _DIGITS.issuperset(words) and chance < bound:
             dropped.update(spans)
