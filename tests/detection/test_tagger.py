@@ -20,9 +20,9 @@ import allonym
 from allonym.detection import Detector, detect_each
 from allonym.detection.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.detection.words import read_common_terms, read_ordinary_words
-from allonym.kb import KnowledgeBase
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError
+from allonym.kb import KnowledgeBase
 from allonym.models.tagger import Tagged, TaggerModel, _load_tagger, load_tagger
 from allonym.models.tags import LABELS, PARTS, list_tag_names
 from allonym.models.words import split_words

@@ -42,8 +42,9 @@ _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
 _FAINT, _LIKELY, _SURE, _CERTAIN, _NEARLY = 0.1, 0.3, 0.65, 0.9, 0.98
 """Chances below which a word is no name: anywhere; where its capital says nothing; where it is an ordinary word; at the
-start of a sentence; there, if it is a frequent word that no list of names has. Of 1,100 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where
-their capitals say nothing; of 110 others, 4 % below 0.1.
+start of a sentence; there, if it is a frequent word that no list of names has, and all of the sentence. Of 1,100
+findings of annotated texts that no list of names knows, 3 % were right below 0.3 where their capitals say nothing; of
+110 others, 4 % below 0.1.
 """
 _CALLING = 0.8
 """Chance below which an occupation counts only where the text says that somebody has it."""
