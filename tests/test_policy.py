@@ -11,6 +11,7 @@ import allonym
 from allonym.document import Document
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.labels import TAXONOMY
+from allonym.pattern import PatternRule
 from allonym.policy import Policy, PolicyFile, Rule, TermList, presets, read_terms
 from allonym.serial import to_plain
 from allonym.settings import list_defaults, list_settings
@@ -130,6 +131,16 @@ def test_patterns_can_be_added(tmp_path):
     policy = load(tmp_path, text)
     found = allonym.detect("Badge BX-1234, not BX-12345.", policy)
     assert [(s.start, s.end, s.label, s.source) for s in found] == [(6, 13, "BADGE", "rules:badge")]
+
+
+def test_a_pattern_of_the_policy_goes_before_a_built_in_rule_of_the_same_place():
+    badge = PatternRule("badge", "GENERIC_ID", "BX-[0-9]{4}", 0.4, context=("badge",))
+    policy = Policy.load("default").with_(detectors=("rules",), patterns=(badge,))
+    text = "Her badge is BX-0144, her staff number is 55-0144."
+    assert [(text[s.start : s.end], s.label) for s in allonym.detect(text, policy)] == [
+        ("BX-0144", "GENERIC_ID"),
+        ("55-0144", "EMPLOYEE_ID"),
+    ]
 
 
 BAD = [

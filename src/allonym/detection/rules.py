@@ -143,6 +143,7 @@ class Ruleset:
             compiled = _CompiledRule(rule, threshold, contexts.get(rule.context, -1))
             self._rules.append(compiled)
             sets.setdefault(_SETS.get(rule.family, 0), []).append(compiled)
+        self._own_sources = {rule.source for rule in self._rules if not rule.rule.family}
         self._can_count = can_count
         self._seeds = None
         if can_count is not None:
@@ -156,7 +157,10 @@ class Ruleset:
         return len(self._rules)
 
     def __call__(self, document: Document) -> list[Span]:
-        """Find the candidates in a document that reach their label's threshold, without duplicates."""
+        """Find the candidates in a document that reach their label's threshold, without duplicates.
+
+        Where a pattern of the policy matches, no built-in rule gives the same place another label.
+        """
         text = document.text
         if not self._rules or not text:
             return []
@@ -181,7 +185,14 @@ class Ruleset:
                 if rival is None or (rival.score, span.source) < (span.score, rival.source):
                     best[key] = span
         spans = list(best.values())
-        return spans + find_named_values(document, seeds, self._can_count) if seeds and self._can_count else spans
+        if seeds and self._can_count:
+            spans += find_named_values(document, seeds, self._can_count)
+        own_places = {(s.start, s.end) for s in spans if s.source.partition("+")[0] in self._own_sources}
+        if not own_places:
+            return spans
+        return [
+            s for s in spans if (s.start, s.end) not in own_places or s.source.partition("+")[0] in self._own_sources
+        ]
 
     def _select_matching_rules(self, data: bytes | memoryview) -> list[_CompiledRule]:
         """The rules whose pattern matches in ``data``, and whose context does where they need it."""
