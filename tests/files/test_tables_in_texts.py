@@ -75,3 +75,11 @@ def test_a_small_table_is_read_as_a_form(suffix: str, tmp_path: Path) -> None:
     anonymize_path(source, target, "default")
     (document,) = read_documents(target)
     assert "Brook" not in document.text and "Name" in document.text and "bolts" in document.text
+
+
+@pytest.mark.parametrize("suffix", WRITERS)
+def test_a_person_beside_a_cell_is_no_name_of_a_field(suffix: str, tmp_path: Path) -> None:
+    source = tmp_path / f"a.{suffix}"
+    WRITERS[suffix](source, [("Participant", "Consent"), ("Tom Ellery", "given on paper")])
+    (document,) = read_documents(source)
+    assert document.text.casefold().count("tom ellery") == 1

@@ -121,7 +121,7 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
     """Return the places of the cells of a table within a text; ``rows`` as in :func:`decide_grid`.
 
     Columns decide where all rows have the same ones. Else each cell is prose, read after the name of its column; in a
-    table of two columns, after the text to the left.
+    table of two columns, after the text to the left, unless something is found in that.
     """
     widths = {tuple(cells) for cells in rows.values()}
     width = len(next(iter(widths), ()))
@@ -133,7 +133,8 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
         for number, (column, (cell, _)) in enumerate(cells.items()):
             name = ""
             if len(cells) == 2:
-                name = next(iter(cells.values()))[1] if number else ""
+                left = next(iter(cells.values()))[1] if number else ""
+                name = "" if is_unusual_name(left.strip().rstrip(":"), policy) else left
             elif len(cells) == len(header) and cells is not header:
                 name = header[column][1] if column in header else ""
             name = name.strip().rstrip(":") if len(name) <= MAX_NAMED else ""  # a longer text is no name
