@@ -83,3 +83,26 @@ def test_a_person_beside_a_cell_is_no_name_of_a_field(suffix: str, tmp_path: Pat
     WRITERS[suffix](source, [("Participant", "Consent"), ("Tom Ellery", "given on paper")])
     (document,) = read_documents(source)
     assert document.text.casefold().count("tom ellery") == 1
+
+
+def test_paragraphs_that_begin_with_a_speaker_are_turns_and_the_cells_beside_them_are_none(tmp_path: Path) -> None:
+    word = Word()
+    word.add_paragraph("Third interview")
+    for speaker, said in [
+        ("Interviewer", "Well, Blessing?"),
+        ("Blessing Okonkwo", "Fine."),
+        ("Interviewer", "Good."),
+    ] * 2:
+        paragraph = word.add_paragraph()
+        paragraph.add_run(f"{speaker}: ").bold = True
+        paragraph.add_run(said)
+    table = word.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "Participant", "yes"
+    word.save(str(tmp_path / "a.docx"))
+    (document,) = read_documents(tmp_path / "a.docx")
+    speakers = [document.text[slice(*turn.speaker)] for turn in document.turns if turn.speaker]
+    assert speakers == ["Interviewer", "Blessing Okonkwo", "Interviewer"] * 2
+    assert document.text[document.turns[1].start : document.turns[1].end] == "Fine."
+    anonymize_path(tmp_path / "a.docx", tmp_path / "b.docx", "transcripts")
+    (safe,) = read_documents(tmp_path / "b.docx")
+    assert "Blessing" not in safe.text and "Okonkwo" not in safe.text and "Third interview" in safe.text

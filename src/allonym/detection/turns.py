@@ -61,6 +61,22 @@ def find_turns(text: str) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
+def find_inner_turns(text: str) -> tuple[Turn, ...]:
+    """Find the turns of a transcript that other text surrounds, as a title, tables and headers do in a Word file.
+
+    It reaches from the first line that begins with ``Name:`` to the last one; see :func:`find_turns`.
+    """
+    marks = list(_SPEAKER.finditer(text))
+    if len(marks) < MIN_TURNS:
+        return ()
+    start, last = marks[0].start(), marks[-1].end()
+    end = text.find("\n", last)
+    return tuple(
+        Turn(turn.start + start, turn.end + start, turn.speaker and (turn.speaker[0] + start, turn.speaker[1] + start))
+        for turn in find_turns(text[start : end if end >= 0 else len(text)])
+    )
+
+
 def find_field_names(text: str) -> tuple[Interval, ...]:
     """Find the names of fields at the starts of lines and cells, such as ``Chief complaint`` before a colon.
 

@@ -8,10 +8,11 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, cast
 
+from allonym.detection.turns import find_inner_turns
 from allonym.document import PROSE, Document
 from allonym.errors import DataError, RefusedContent, hide_foreign_errors
 from allonym.files.record import MAX_WHOLE, Chunk, Draft, Job, ParsedChunk, Tally, check_compression_ratio
@@ -48,6 +49,9 @@ _HOLDERS = frozenset(
 
 _LONGEST = 80
 _WORDED = re.compile(r"[^\W\d_]{2}[^\w\s]?\s+\S*[^\W\d_]|[@\\]|:/|[^\x00-\x7f]")
+_TRANSCRIPTS = frozenset(("docx", "odt"))
+"""Formats whose paragraphs may be turns of a conversation."""
+
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -392,6 +396,10 @@ def parse_office_file(chunk: Chunk, job: Job, list_slots: SlotLister, format: st
     slots = list_slots(package, job.policy.images, 0)
     separators = [s.before for s in slots[1:]] + [""] if slots else []
     document = Document.from_parts("", [s.text for s in slots], separators=separators, roles=[s.role for s in slots])
+    if format in _TRANSCRIPTS:
+        # What a cell is read after is no speaker.
+        shown = "".join(re.sub(r"\S", " ", s.before if i else "") + s.text for i, s in enumerate(slots))
+        document = replace(document, turns=find_inner_turns(shown))
 
     def render_package(parts: tuple[str, ...]) -> bytes:
         for slot, part in zip(slots, parts, strict=bool(slots)):

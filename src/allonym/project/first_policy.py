@@ -171,7 +171,7 @@ def take_sample(sources: Iterable[Path], without: Path | None = None) -> Sample:
             languages[passage.language or ENGLISH] += passage.end - passage.start
         listed = [span.label for span in detect(document, policy)]
         labels.update(label for label in listed if usual.looks_for(label))
-        traits["conversations"] += bool(find_turns(document.text))
+        traits["conversations"] += bool(document.turns or find_turns(document.text))
         traits["health"] += any("MEDICAL_TERM" in policy.taxonomy.lineage(label) for label in listed)
     share_of = {name: traits[name] / len(documents) for name in ("conversations", "health")}
     others = sum(item.format is None for item in items)
