@@ -225,26 +225,45 @@ async def load(port: int, key: str, act: Act, seconds: float, clients: int, size
     return tally
 
 
-def measure_memory(process: int) -> float:
-    """Resident megabytes of a process and all below it."""
-    total, waiting = 0, [process]
+def measure_memory(process: int) -> tuple[float, float]:
+    """Resident megabytes of a process, and of it and all below it."""
+    sizes: list[float] = []
+    waiting = [process]
     while waiting:
         one = waiting.pop()
         try:
-            total += int(Path(f"/proc/{one}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+            pages = int(Path(f"/proc/{one}/statm").read_text().split()[1])
+            sizes.append(pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20))
             for task in Path(f"/proc/{one}/task").iterdir():
                 waiting += [int(child) for child in (task / "children").read_text().split()]
         except OSError:
             continue
-    return total / (1 << 20)
+    return sizes[0] if sizes else 0.0, sum(sizes)
 
 
-async def sampled(process: int, into: list[tuple[float, float]]) -> None:
+async def sampled(process: int, into: list[tuple[float, float, float]]) -> None:
     """Memory each second, until cancelled."""
     begun = time.perf_counter()
     while True:
-        into.append((time.perf_counter() - begun, measure_memory(process)))
+        into.append((time.perf_counter() - begun, *measure_memory(process)))
         await asyncio.sleep(1)
+
+
+def describe_memory(samples: list[tuple[float, float, float]]) -> dict[str, Any]:
+    """Megabytes of all processes and of the server's own, at the end of each minute, and growth in the last half."""
+    late = [row for row in samples if row[0] > WARM]
+    minutes = {int(at // 60): (round(own), round(total)) for at, own, total in late}
+    half = late[len(late) // 2 :]
+    own, total = (
+        statistics.linear_regression([r[0] / 60 for r in half], [r[i] for r in half]).slope if len(half) > 1 else 0.0
+        for i in (1, 2)
+    )
+    return {
+        "server by minute": [own for own, _ in minutes.values()],
+        "all by minute": [total for _, total in minutes.values()],
+        "most": round(max(total for _, _, total in late)),
+        "MB a minute, last half": {"server": round(own, 2), "all": round(total, 2)},
+    }
 
 
 def send_request(url: str, method: str = "GET", body: Any = None, **headers: str) -> Any:
@@ -308,15 +327,12 @@ async def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
     out: dict[str, Any] = {"clients": given.clients, "seconds": given.seconds, "characters": given.characters}
     out |= {"workers": given.workers, "processors": len(os.sched_getaffinity(0)), "busy": round(os.getloadavg()[0], 1)}
     try:
-        samples: list[tuple[float, float]] = []
+        samples: list[tuple[float, float, float]] = []
         sampling = asyncio.create_task(sampled(server.pid, samples))
         mixed = await load(port, key, whole, given.seconds, given.clients, given.characters, "whole")
         sampling.cancel()
         out["anonymise and restore"] = mixed.told()
-        late = [mb for at, mb in samples if at > WARM]
-        third = max(len(late) // 3, 1)
-        first, last = statistics.mean(late[:third]), statistics.mean(late[-third:])
-        out["memory"] = {"first": round(first), "last": round(last), "most": round(max(late))}
+        out["memory"] = describe_memory(samples)
         kinds = {
             "allonym, default": make_requests("/v1/detect", {}),
             "allonym, rules": make_requests("/v1/detect", {"policy": {"detectors": ["rules"]}}),
@@ -357,7 +373,8 @@ def main() -> None:
     for name, row in out.items():
         if isinstance(row, dict) and "rate" in row:
             print(f"{name:24}{row['rate']:11}{row['p50']:9}{row['p95']:9}{row['errors']:8}{row['mixed']:7}")
-    print(f"memory of all processes: {out['memory']['first']} MB, at the end {out['memory']['last']} MB")
+    for what, value in out["memory"].items():
+        print(f"memory in MB, {what}: {value}")
     print(json.dumps(out))
 
 

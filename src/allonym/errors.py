@@ -130,15 +130,17 @@ class RequestError(UsageError):
         message: what is required and what was got.
         status: of the HTTP response, 400 to 499 or 503.
         code: one word for programs, such as ``NotFound``.
+        retry_after: seconds after which the client may try again; sent with 429 and 503.
     """
 
-    def __init__(self, message: str, status: int, code: str) -> None:
+    def __init__(self, message: str, status: int, code: str, retry_after: int = 1) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
+        self.retry_after = retry_after
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (str(self), self.status, self.code))
+        return (type(self), (str(self), self.status, self.code, self.retry_after))
 
 
 class DataError(AllonymError, ValueError):

@@ -281,7 +281,7 @@ def connected(live: Any) -> Iterator[socket.socket]:
 
 
 def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
-    """Status and body of the answer, until the server ends the connection."""
+    """Status and body of the answer, until the server ends the connection. 503 says when to try again."""
     came = b""
     try:
         while piece := connection.recv(65_536):
@@ -289,7 +289,9 @@ def answer(connection: socket.socket) -> tuple[int, dict[str, Any]]:
     except ConnectionResetError:
         pass
     head, _, content = came.partition(b"\r\n\r\n")
-    return int(head.split()[1]), json.loads(content)
+    status = int(head.split()[1])
+    assert (b"retry-after: " in head) == (status == 503)
+    return status, json.loads(content)
 
 
 CLOSED = (BrokenPipeError, ConnectionResetError)

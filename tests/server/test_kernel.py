@@ -29,7 +29,7 @@ TASK = TextTask(Document("", "Write to ada.brook@example.com"), RULES)
 
 @pytest.fixture(scope="module")
 def kernel():
-    made = Kernel(2, RULES)
+    made = Kernel(2, RULES, 9)
     LOOP.run(made.start())
     yield made
     made.close()
@@ -88,6 +88,25 @@ def test_as_many_work_at_once_as_there_are(kernel):
     assert len(set(LOOP.run(all_of_them()))) == 2
 
 
+def test_where_many_wait_further_ones_are_refused_at_once():
+    kernel = Kernel(1, RULES, 2)
+
+    async def crowd():
+        await kernel.start()
+        waiting = [asyncio.create_task(kernel.run(slowly, 0.2)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(RequestError) as refused:
+            await kernel.run(who)
+        assert (refused.value.status, refused.value.code, refused.value.retry_after) == (503, "Busy", 5)
+        return await asyncio.gather(*waiting), await kernel.run(who)
+
+    try:
+        done, later = LOOP.run(crowd())
+    finally:
+        kernel.close()
+    assert {*done, later} == {later}
+
+
 def test_the_process_that_worked_last_is_asked_first(kernel):
     """It remembers the text that a page has just sent."""
 
@@ -135,7 +154,7 @@ def test_a_process_that_is_killed_from_outside_comes_again(kernel):
 def test_a_process_that_cannot_be_started_is_tried_again(monkeypatch):
     from multiprocessing.context import SpawnProcess
 
-    kernel, begin, left = Kernel(1, RULES), SpawnProcess.start, [2]
+    kernel, begin, left = Kernel(1, RULES, 9), SpawnProcess.start, [2]
 
     def start(process):
         if left[0]:
@@ -176,7 +195,7 @@ def test_who_waits_no_more_holds_nobody_up(kernel):
 
 def test_a_process_that_loads_is_left_to_the_next_who_asks():
     """Otherwise nobody who waits shorter than it takes to load would ever get an answer."""
-    kernel = Kernel(1, RULES)
+    kernel = Kernel(1, RULES, 9)
 
     async def ask_and_leave() -> set[int]:
         others = {p.pid for p in active_children()}
@@ -192,7 +211,7 @@ def test_a_process_that_loads_is_left_to_the_next_who_asks():
 
 
 def test_what_cannot_be_loaded_is_told_at_the_start():
-    kernel = Kernel(1, RULES.replace('"rules"', '"no such detector"'))
+    kernel = Kernel(1, RULES.replace('"rules"', '"no such detector"'), 9)
     with pytest.raises(Exception, match="no such detector"):
         LOOP.run(kernel.start())
     kernel.close()
@@ -206,7 +225,7 @@ def who():
     return os.getpid()
 
 if __name__ == "__main__":
-    kernel = Kernel(2, {RULES!r})
+    kernel = Kernel(2, {RULES!r}, 9)
     asyncio.run(kernel.start())
     print(*[lane.pid for lane in kernel._lanes], flush=True)
     time.sleep(300)

@@ -91,7 +91,9 @@ def create_app(settings: Settings, *, services: Services | None = None) -> FastA
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
         )
-    app.add_middleware(Guard, settings=settings, metrics=services.metrics, accounts=services.accounts)
+    app.add_middleware(
+        Guard, settings=settings, metrics=services.metrics, accounts=services.accounts, quota=services.quota
+    )
     return app
 
 

@@ -25,7 +25,8 @@ from allonym.errors import RequestError
 from allonym.server.access import SAFE, get_token_and_is_key
 from allonym.server.accounts import Accounts
 from allonym.server.metrics import Metrics
-from allonym.server.problems import CHALLENGE, describe_error
+from allonym.server.problems import describe_error, make_error_headers
+from allonym.server.quota import Quota
 from allonym.server.settings import MB, Settings
 
 log = logging.getLogger("allonym.access")
@@ -49,6 +50,10 @@ HEADERS = {
 }
 """Headers of every response, unless its route sets them."""
 
+SENDER = "allonym.sender"
+"""Key of an ASGI scope under which a route notes the number of the user who sends the request."""
+_RECEIVED = "allonym.received"  # of its bytes
+
 _CLIENTS = 10_000
 _SIGN_IN = ("/v1/session", "/v1/setup")
 _TRIES = 20  # wrong passwords, links or keys a minute from one address
@@ -67,10 +72,11 @@ class Guard:
         settings: limits and names.
         metrics: count requests.
         accounts: know keys and sessions.
+        quota: counts what the users send, whom the routes note in ``scope[SENDER]``.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, accounts: Accounts) -> None:
-        self._app, self._settings, self._metrics, self._accounts = app, settings, metrics, accounts
+    def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics, accounts: Accounts, quota: Quota) -> None:
+        self._app, self._settings, self._metrics, self._accounts, self._quota = app, settings, metrics, accounts, quota
         names = (settings.host, urlsplit(settings.public_url).hostname or "", *settings.hosts)
         secure = {"strict-transport-security": "max-age=31536000"} if settings.is_reached_by_tls else {}
         self._headers = {**HEADERS, **secure}
@@ -159,6 +165,7 @@ class Guard:
             else:
                 describe_error(error)
         finally:
+            self._quota.add_bytes(scope.get(SENDER, 0), scope.get(_RECEIVED, 0))
             wrong = tally["status"] == 401 or (tally["status"] in (403, 404) and _is_access_attempt(scope))
             if is_counted and not wrong:
                 self._tries.take_token(address, -1)
@@ -222,6 +229,7 @@ class Guard:
                 refusals.append(RequestError("the body of the request did not come", 408, "TooSlow"))
                 raise refusals[0] from None
             size += len(message.get("body", b""))
+            scope[_RECEIVED] = size
             is_complete = not message.get("more_body", False)
             if size > most:
                 refusals.append(too_large)
@@ -250,7 +258,7 @@ class Guard:
 async def _send_error(error: Exception, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer with an error in the one shape."""
     status, body = describe_error(error)
-    headers = {401: {"www-authenticate": CHALLENGE}, 429: {"retry-after": "1"}}.get(status, {})
+    headers = make_error_headers(error, status)
     if status in (400, 401, 408, 413, 431):
         headers["connection"] = "close"
     await Response(json.dumps(body), status, headers, "application/json")(scope, receive, send)

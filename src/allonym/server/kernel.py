@@ -36,12 +36,14 @@ class Kernel:
     Args:
         workers: how many; 0: as many as processors that this process may use.
         warm: the source of the policy whose detectors are loaded before the first request.
+        most_waiting: callers that may wait for a process; further ones are refused at once.
 
     Attributes:
         long_text_turns: held by callers with long texts, so that these never occupy all processes.
     """
 
-    def __init__(self, workers: int, warm: str) -> None:
+    def __init__(self, workers: int, warm: str, most_waiting: int) -> None:
+        self._most_waiting, self._waiting = most_waiting, 0
         self._lanes = [_WorkerProcess(warm) for _ in range(workers or len(os.sched_getaffinity(0)))]
         self.long_text_turns = asyncio.Semaphore(max(1, len(self._lanes) - 1))
         self._free = asyncio.LifoQueue[_WorkerProcess]()  # the lane used last remembers its last text
@@ -65,10 +67,10 @@ class Kernel:
         """Return the result of a module-level function that runs in one of the processes.
 
         Raises:
-            RequestError: a process ended twice while it worked on it (503).
+            RequestError: a process ended twice while it worked on it, or too many wait already (503).
             AllonymError: what the function raised.
         """
-        lane = await self._free.get()
+        lane = await self._get_free_process()
         try:
             for _ in range(2):
                 try:
@@ -85,6 +87,15 @@ class Kernel:
         finally:
             self._free.put_nowait(lane)
         raise RequestError("a worker process ended while it treated this; try a shorter text", 503, "WorkerEnded")
+
+    async def _get_free_process(self) -> _WorkerProcess:
+        if self._free.empty() and self._waiting >= self._most_waiting:
+            raise RequestError("the server is busy: too many requests wait already; try again", 503, "Busy", 5)
+        self._waiting += 1
+        try:
+            return await self._free.get()
+        finally:
+            self._waiting -= 1
 
 
 class WorkerError(Exception):

@@ -49,6 +49,16 @@ def describe_error(error: Exception) -> tuple[int, dict[str, Any]]:
     return 500, make_error_body("Unexpected", f"unexpected {type(error).__name__}; the server goes on")
 
 
+def make_error_headers(error: Exception, status: int) -> dict[str, str]:
+    """Return the headers of an error: how to sign in, and when to try again."""
+    headers = dict(getattr(error, "headers", None) or {})
+    if status == 401:
+        headers["www-authenticate"] = CHALLENGE
+    elif status in (429, 503):
+        headers["retry-after"] = str(getattr(error, "retry_after", 1))
+    return headers
+
+
 def make_error_body(code: str, message: str, where: str | None = None) -> dict[str, Any]:
     """Return the body of an error."""
     return {"error": {"code": code, "message": message, "where": where}}
@@ -123,10 +133,7 @@ def install_error_handlers(app: FastAPI) -> None:
 
     def answer_error(request: Request, error: Exception) -> JSONResponse:
         status, content = describe_error(error)
-        headers = getattr(error, "headers", None)
-        if status == 401:
-            headers = {**(headers or {}), "WWW-Authenticate": CHALLENGE}
-        return JSONResponse(content, status, headers=headers)
+        return JSONResponse(content, status, headers=make_error_headers(error, status))
 
     def answer_invalid(request: Request, error: Exception) -> JSONResponse:
         return JSONResponse(make_invalid_request_body(cast(RequestValidationError, error).errors()), 422)

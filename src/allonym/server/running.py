@@ -18,12 +18,12 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from allonym.errors import UsageError
+from allonym.errors import RequestError, UsageError
 from allonym.server.app import create_app
 from allonym.server.guard import HEAD_BYTES
 from allonym.server.listening import open_listening_socket
 from allonym.server.logs import configure_logs
-from allonym.server.problems import make_error_body
+from allonym.server.problems import describe_error, make_error_headers
 from allonym.server.services import Services
 from allonym.server.settings import MB, Settings
 
@@ -45,7 +45,8 @@ class Connection(H11Protocol):
         """See the base class."""
         super().connection_made(transport)
         if len(self.connections) > self._most:
-            self.refuse_request(503, "TooMany", "more connections than this server allows; try again")
+            error = RequestError("more connections than this server allows; try again", 503, "TooMany")
+            self.refuse_request(error)
         else:
             self._start_head_timeout()
 
@@ -68,18 +69,27 @@ class Connection(H11Protocol):
         """See the base class."""
         large = self.conn.their_state is h11.IDLE and len(self.conn.trailing_data[0]) >= HEAD_BYTES
         if large:
-            self.refuse_request(431, "TooLarge", f"the head of a request has at most {HEAD_BYTES >> 10} KB")
+            error = RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
         else:
-            self.refuse_request(400, "InvalidRequest", "this is not HTTP as it is described in RFC 9112")
+            error = RequestError("this is not HTTP as it is described in RFC 9112", 400, "InvalidRequest")
+        self.refuse_request(error)
 
-    def refuse_request(self, status: int, code: str, message: str) -> None:
+    def refuse_request(self, error: RequestError) -> None:
         """Answer before there is a request, and end the connection."""
-        content = json.dumps(make_error_body(code, message)).encode()
-        head = (
-            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(content)}\r\ncache-control: no-store\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + content)
+        status, body = describe_error(error)
+        content = json.dumps(body).encode()
+        headers = {
+            "content-type": "application/json",
+            "content-length": len(content),
+            "cache-control": "no-store",
+            "connection": "close",
+            **make_error_headers(error, status),
+        }
+        lines = [
+            f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
+            *(f"{name}: {value}" for name, value in headers.items()),
+        ]
+        self.transport.write("\r\n".join([*lines, "", ""]).encode() + content)
         self.transport.close()
 
     def _start_head_timeout(self) -> None:
@@ -93,7 +103,7 @@ class Connection(H11Protocol):
     def _refuse_slow_request(self) -> None:
         self._waiting = None
         if not self.transport.is_closing():
-            self.refuse_request(408, "TooSlow", "the head of the request did not come")
+            self.refuse_request(RequestError("the head of the request did not come", 408, "TooSlow"))
 
 
 GRACE = 10

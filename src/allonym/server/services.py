@@ -20,6 +20,7 @@ from allonym.server.kernel import Kernel
 from allonym.server.metrics import Metrics
 from allonym.server.oidc import SingleSignOn
 from allonym.server.policies import Policies, TermLists
+from allonym.server.quota import Quota
 from allonym.server.reviews.queue import ReviewQueue
 from allonym.server.scopes import REVIEW, Scopes
 from allonym.server.settings import Settings
@@ -45,6 +46,7 @@ class Services:
         file_projects: from files to signed releases.
         policies: presets and stored ones.
         kernel: the processes that detect and anonymise.
+        quota: how much each user may send.
         jobs: work in the background.
         queue: projects and documents under review.
         lists: the organisation's own terms, which policies include.
@@ -63,6 +65,7 @@ class Services:
     file_projects: FileProjects
     policies: Policies
     kernel: Kernel
+    quota: Quota
     jobs: Jobs
     queue: ReviewQueue
     lists: TermLists
@@ -124,7 +127,8 @@ def open_services(settings: Settings) -> Services:
         scopes=scopes,
         file_projects=file_projects,
         policies=policies,
-        kernel=Kernel(settings.workers, policies.make_policy_json(None)),
+        kernel=Kernel(settings.workers, policies.make_policy_json(None), settings.most_waiting),
+        quota=Quota(settings.user_daily_mb),
         jobs=Jobs(settings, database, sealing, policies, vault, scopes, metrics),
         queue=queue,
         lists=lists,

@@ -63,6 +63,12 @@ class Settings(SettingGroup):
     max_upload_mb: float = declare_setting(1024.0, "largest upload of files", low=0.001)
     max_characters: int = declare_setting(1_000_000, "longest text that is processed while the client waits", low=1)
     rate: float = declare_setting(200.0, "requests per second that one client may make; 0: any number", low=0)
+    user_daily_mb: float = declare_setting(
+        0.0, "megabytes that one user may send in a day, by UTC; 0: any number", low=0
+    )
+    most_waiting: int = declare_setting(
+        256, "requests that may wait for a process; further ones get 503 and a time to try again", low=0
+    )
     timeout: float = declare_setting(60.0, "seconds that a request may take", low=0.1)
     body_timeout: float = declare_setting(20.0, "seconds without a byte after which an upload is ended", low=0.1)
     head_timeout: float = declare_setting(10.0, "seconds in which the head of a request must arrive", low=0.1)

@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 
 from allonym.errors import RequestError
 from allonym.server.access import COOKIE, NOBODY, SAFE, Caller, get_token_and_is_key
+from allonym.server.guard import SENDER
 from allonym.server.services import Services
 from allonym.server.settings import Settings
 
@@ -50,6 +51,9 @@ def make_permission_dependency(*permissions: str, is_open: Callable[[Settings], 
         else:
             caller = identify_caller(request)
         caller.check_permissions(*permissions)
+        if request.method not in (*SAFE, "DELETE"):
+            services.quota.check_may_send(caller.id)
+        request.scope[SENDER] = caller.id
         return caller
 
     identify.permissions = permissions  # type: ignore[attr-defined]

@@ -18,7 +18,7 @@ from allonym.server.access import Caller
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc, analysis, operators
 from allonym.server.presidio.adhoc import make_refusal
-from allonym.server.problems import CHALLENGE, describe_error, make_invalid_request_body
+from allonym.server.problems import describe_error, make_error_headers, make_invalid_request_body
 from allonym.server.processing import run_concurrently
 from allonym.server.routes.parameters import AnyServices, make_permission_dependency
 from allonym.server.services import Services
@@ -46,16 +46,15 @@ class Route(APIRoute):
                 prefix = f"{problem['where']}: " if problem["where"] else ""
                 is_analyze = request.url.path == "/analyze"
                 lead = _PARSING if is_analyze else "Invalid input,"
-                return _make_error_response(400 if is_analyze else 422, f"{lead} {prefix}{problem['message']}")
+                return _make_json_response(
+                    {"error": f"{lead} {prefix}{problem['message']}"}, 400 if is_analyze else 422
+                )
             except Exception as error:  # any failure keeps Presidio's shape; an unexpected one shows its type alone
                 status, body = describe_error(error)
-                return _make_error_response(status, body["error"]["message"])
+                headers = make_error_headers(error, status)
+                return _make_json_response({"error": body["error"]["message"]}, status, headers)
 
         return handle_request
-
-
-def _make_error_response(status: int, message: str) -> Response:
-    return _make_json_response({"error": message}, status, {"WWW-Authenticate": CHALLENGE} if status == 401 else None)
 
 
 def _is_presidio_open(settings: Settings) -> bool:

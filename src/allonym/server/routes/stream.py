@@ -60,6 +60,7 @@ class _Stream:
     permission: str = ""
     scope: str | None = None
     checked: float = 0.0
+    user_id: int = 0
 
     async def receive_message(self) -> wire.Message | None:
         """Return the next message; None where there are no more, or where the stream had to be closed."""
@@ -72,7 +73,9 @@ class _Stream:
             except (KeyError, TimeoutError) as error:  # bytes, or silence
                 await self.close(BINARY if isinstance(error, KeyError) else GOING)
                 return None
+            self.services.quota.add_bytes(self.user_id, len(text.encode("utf-8", "surrogatepass")))
             try:
+                self.services.quota.check_may_send(self.user_id)
                 await self._check_rate_and_permission()
             except RequestError as error:
                 await self.send_error_and_close(error)
@@ -95,7 +98,7 @@ class _Stream:
         caller = await run_in_threadpool(identify_caller, self.socket, *filter(None, [self.permission]))
         if self.scope is not None:
             await run_in_threadpool(self.services.scopes.check_may_write, caller, self.scope)
-        self.checked = time.monotonic()
+        self.user_id, self.checked = caller.id, time.monotonic()
 
     async def send(self, message: Wire) -> None:
         """Send a message, unless the client is gone."""

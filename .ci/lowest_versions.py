@@ -1,0 +1,13 @@
+"""Print the lowest versions that pyproject.toml allows, as pip takes them: "numpy==2.0".
+
+    python .ci/lowest_versions.py [EXTRA...]
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+requirements = [*project["dependencies"], *(r for extra in sys.argv[1:] for r in project["optional-dependencies"][extra])]
+print(*(re.sub(r"\s*>=\s*", "==", requirement) for requirement in requirements), sep="\n")
