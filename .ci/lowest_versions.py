@@ -9,5 +9,6 @@ import tomllib
 from pathlib import Path
 
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-requirements = [*project["dependencies"], *(r for extra in sys.argv[1:] for r in project["optional-dependencies"][extra])]
+extras = [requirement for extra in sys.argv[1:] for requirement in project["optional-dependencies"][extra]]
+requirements = [*project["dependencies"], *extras]
 print(*(re.sub(r"\s*>=\s*", "==", requirement) for requirement in requirements), sep="\n")
