@@ -1,6 +1,6 @@
 """Print the lowest versions that pyproject.toml allows, as pip takes them: "numpy==2.0".
 
-    python .ci/lowest_versions.py [EXTRA...]
+python .ci/lowest_versions.py [EXTRA...]
 """
 
 import re

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -202,3 +204,36 @@ def test_the_first_start_makes_the_administrator_that_the_settings_name(tmp_path
     assert services.accounts.sign_in("root", "a long enough passphrase")
     with pytest.raises(RequestError, match="link"):
         services.accounts.make_account(link, "mallory", "a long enough passphrase")
+
+
+HEAPS = """
+import ctypes, threading
+from allonym.server.running import limit_allocator_arenas
+
+limit_allocator_arenas()
+barrier = threading.Barrier(9)
+
+def work():
+    texts = [bytes(1000) for _ in range(100)]
+    barrier.wait()
+
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+barrier.wait()
+for thread in threads:
+    thread.join()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+stream = ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w"))
+libc.malloc_info(0, stream)
+libc.fclose(stream)
+"""
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "malloc_info"), reason="the C library is not glibc")
+def test_threads_share_two_heaps():
+    """Eight threads at once would have eight, each of which keeps what its requests gave back."""
+    environment = {k: v for k, v in os.environ.items() if k != "MALLOC_ARENA_MAX"}
+    run = subprocess.run([sys.executable, "-c", HEAPS], check=True, capture_output=True, text=True, env=environment)
+    assert run.stdout.count("<heap nr") == 2
