@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field
+from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -128,6 +129,10 @@ def restore_files(
         and [digest(decode_file(source.read_bytes())[0]) for source, _ in files] == [plan.result for plan in plans]
     )
 
+    @cache
+    def count_most_edits(result_digest: str) -> int:
+        return max(len(plan.edits) for plan in by_result[result_digest])
+
     def restore_text(text: str, number: int) -> Restored:
         if not plans:
             return restorer.restore(text)
@@ -138,10 +143,11 @@ def restore_files(
         if len(candidates) > 1:
             # Only the order of all records tells which of several originals became this text.
             place = len(text_digests) - 1 if number != UNCOUNTED else len(plans)
-            candidates = [plans[place]] if is_in_order and place < len(plans) and plans[place] in candidates else []
-            if not candidates:
+            is_known = is_in_order and place < len(plans) and plans[place].result == result_digest
+            if not is_known:
                 file_notes[_SEVERAL] = None
-                return Restored(text, unknown=max(len(plan.edits) for plan in by_result[result_digest]))
+                return Restored(text, unknown=count_most_edits(result_digest))
+            candidates = [plans[place]]
         if candidates:
             return restore(text, plan=candidates[0], key=key)
         result = restorer.restore(text)
