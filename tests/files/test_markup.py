@@ -130,6 +130,12 @@ def test_document_types_that_never_close_are_refused(run):
             run(name, b"<a>" + b"<!DOCTYPE " * 500)
 
 
+def test_elements_of_pictures_and_formulas_are_no_names(run):
+    page = b"<p>Ada said <linearGradient>y</linearGradient> <feMerge>y</feMerge> <msqrt><mi>x</mi></msqrt>"
+    out = run("a.html", page, Policy.load("default"))[0]
+    assert out == page.replace(b"Ada", b"[PERSON_1]")
+
+
 def test_long_codes_and_attributes_do_not_hang(run):
     code = b"{" + rb"\aAAA" * 40
     assert run("a.srt", b"1\n00:00:01,000 --> 00:00:02,000\n" + code + b" hello\n")[0].endswith(code + b" hello\n")

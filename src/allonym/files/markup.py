@@ -32,17 +32,25 @@ _STRUCTURAL = (
     "class type rel lang xml:lang charset width height colspan rowspan role method enctype target media dir align "
     "valign tabindex http-equiv border cellpadding cellspacing bgcolor color"
 )
-_BLOCKS = (
-    "address applet area article aside audio base basefont bgsound blockquote body br button canvas caption center "
-    "circle clippath col colgroup dd defs desc details dialog dir div dl dt ellipse embed fieldset figcaption figure "
-    "footer form frame frameset g h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe img input legend li line link "
-    "main map marquee mask math menu meta meter nav noframes noscript object ol optgroup option output p param path "
-    "pattern picture polygon polyline pre progress rect rp rt ruby script search section select slot source stop style "
-    "summary svg symbol table tbody td template text textarea tfoot th thead title tr track tspan ul use video xml"
+_OTHERS = (
+    "address animate animatemotion animatetransform annotation applet area article aside audio base basefont "
+    "bgsound blink blockquote body br button canvas caption center circle clippath col colgroup datalist dd defs "
+    "desc details dialog dir discard div dl dt ellipse embed feblend fecolormatrix fecomponenttransfer fecomposite "
+    "feconvolvematrix fediffuselighting fedisplacementmap fedistantlight fedropshadow feflood fefunca fefuncb "
+    "fefuncg fefuncr fegaussianblur feimage femerge femergenode femorphology feoffset fepointlight "
+    "fespecularlighting fespotlight fetile feturbulence fieldset figcaption figure filter footer foreignobject form "
+    "frame frameset g h1 h2 h3 h4 h5 h6 head header hgroup hr html iframe image img input keygen legend li line "
+    "lineargradient link listing maction main map marker marquee mask math menclose menu menuitem merror meta "
+    "metadata meter mfenced mfrac mi mmultiscripts mn mo mover mpadded mpath mphantom mprescripts mroot mrow ms "
+    "mspace msqrt mstyle msub msubsup msup mtable mtd mtext mtr munder munderover nav noembed noframes noscript "
+    "object ol optgroup option output p param path pattern picture plaintext polygon polyline pre progress "
+    "radialgradient rb rect rp rt rtc ruby script search section select semantics set slot source spacer stop style "
+    "summary svg switch symbol table tbody td template text textarea textpath tfoot th thead title tr track tspan "
+    "ul use video view xml xmp"
 )
 INLINE = frozenset(_INLINE.split())
-ELEMENTS = INLINE | frozenset(_BLOCKS.split())
-"""Elements of HTML, and those of SVG that stand in pages most often."""
+ELEMENTS = INLINE | frozenset(_OTHERS.split())
+"""Elements of HTML, of today and of old, of SVG and of MathML."""
 STRUCTURAL = frozenset(_STRUCTURAL.split())
 """Attributes for the layout or function of a page. All others are anonymised, and of these what is like an address."""
 
