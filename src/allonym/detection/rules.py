@@ -40,7 +40,9 @@ _SETS = {
 
 @cache
 def read_builtin_rules() -> tuple[PatternRule, ...]:
-    """Read the rules of all built-in tables, by file and position. A file's ``[defaults]`` complete its rows.
+    """Read the rules of all built-in tables, by file and position.
+
+    A file's ``[defaults]`` complete its rows, and its ``[parts]`` stand for their names in the patterns: ``<code>``.
 
     Raises:
         PolicyError: a row is not valid, or two rules share a name.
@@ -49,9 +51,11 @@ def read_builtin_rules() -> tuple[PatternRule, ...]:
     folder = files("allonym").joinpath("detection", "tables")
     for table in sorted((p for p in folder.iterdir() if p.name.endswith(".toml")), key=lambda p: p.name):
         data = tomllib.loads(table.read_text(encoding="utf-8"))
-        defaults = data.get("defaults", {})
+        defaults, parts = data.get("defaults", {}), data.get("parts", {})
         for i, row in enumerate(data.get("rule", [])):
             where = f"{table.name}: rule {row.get('name', i)}"
+            for name, part in parts.items():
+                row["pattern"] = row["pattern"].replace(f"<{name}>", part)
             rule = PatternRule.from_row({**defaults, **row, "family": table.name[:-5]}, where)
             if rule.name in rules:
                 raise PolicyError(f"{table.name}: two rules are called {rule.name}")
