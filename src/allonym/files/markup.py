@@ -76,6 +76,7 @@ _PLAIN_TYPE = re.compile(
     r"""(?i)<!DOCTYPE\s+[\w:.-]+(?:\s+PUBLIC\s+"-//[\w/ .,+:-]*")?(?:\s+"https?://[\w/.-]*")?\s*>"""
 )
 _WORD = re.compile(r"[^\s/=]+")
+_CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED = 200
 
@@ -229,7 +230,8 @@ def _find_raw_segments(source: str, start: int, end: int, role: str) -> Iterator
 def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Iterator[Segment]:
     """Yield what is no plain name in a tag or document type, such as the address in ``<ada@example.com>``.
 
-    In HTML a tag of an unknown name without values is text that somebody forgot to escape: ``<Ada Brook>``.
+    In HTML a tag without values that has an unknown name, or capitalised words, is text that somebody forgot to escape:
+    ``<Ada Brook>``, ``<Mark Brook>``.
     """
     source = token.string
     if token["type"] and not _PLAIN_TYPE.fullmatch(token[0]):
@@ -238,7 +240,8 @@ def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Itera
         return
     (start, position), end = token.span("tag"), token.end("attributes")
     name = token["tag"].removeprefix("/").lower()
-    if is_html and name not in ELEMENTS and not set(name) & set(":-") and "=" not in token["attributes"]:
+    is_known = name in ELEMENTS and not _CAPITALISED.search(token["attributes"])
+    if is_html and not is_known and not set(name) & set(":-") and "=" not in token["attributes"]:
         yield Segment(start, end, source[start:end], str, "\n")
         return
     if not _PLAIN_TAG.fullmatch(token["tag"]):

@@ -84,27 +84,21 @@ def _encode_part(source: str, segment: Segment, part: str, changes: Sequence[Cha
     """Return a segment's new text as it stands in the source."""
     raw = source[segment.start : segment.end]
     # A bare sign of markup is safe only where nothing follows that could close it.
-    if not segment.has_references or "<" in raw or splice_text(segment.text, changes) != part:
+    if not segment.has_references or "<" in raw:
         return segment.encode(part)
     position = 0
     places = [0]  # the offset in the source of each offset in the text; -1: where no change may begin or end
-    pieces: list[str] = []
     for match in _REFERENCE.finditer(raw):
-        pieces.append(raw[position : match.start()])
         places += range(position + 1, match.start() + 1)
-        pieces.append(html.unescape(match.group()))
-        if pieces[-1]:  # a control character is read as nothing
+        if length := len(html.unescape(match.group())):  # a control character is read as nothing
             # What follows an open reference would become part of it.
-            places += [-1] * (len(pieces[-1]) - 1) + [match.end() if match.group().endswith(";") else -1]
+            places += [-1] * (length - 1) + [match.end() if match.group().endswith(";") else -1]
         position = match.end()
-    pieces.append(raw[position:])
     places += range(position + 1, len(raw) + 1)
-    if "".join(pieces) != segment.text:
+    if len(places) != len(segment.text) + 1 or any(places[a] < 0 or places[b] < 0 for a, b, _ in changes):
         return segment.encode(part)
-    in_source = [(places[a], places[b], segment.encode(new)) for a, b, new in changes]
-    if any(a < 0 or b < 0 for a, b, _ in in_source):
-        return segment.encode(part)
-    return splice_text(raw, in_source)
+    written = splice_text(raw, ((places[a], places[b], segment.encode(new)) for a, b, new in changes))
+    return written if html.unescape(written) == part else segment.encode(part)
 
 
 def divide_changes(document: Document, edits: Iterable[Change]) -> list[list[Change]]:
