@@ -240,3 +240,8 @@ def test_ids_as_people_bear_them_are_covered_as_in_tables(run):
     line = b'{"id": "P-0147", "note": "P-0147 came late."}\n{"id": "17", "note": "x"}\n'
     out = run("a.jsonl", line)[0]
     assert out == b'{"id": "[GENERIC_ID_1]", "note": "[GENERIC_ID_1] came late."}\n{"id": "17", "note": "x"}\n'
+
+
+def test_long_keys_do_not_hang(run):
+    data = b'{"A' + b"a" * 60 + b'1": "x"}\n'
+    assert run("a.jsonl", data)[0] == data

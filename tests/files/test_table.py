@@ -337,3 +337,8 @@ def test_neutralising_a_row_can_be_undone(row, delimiter):
     neutral = table.neutralise_row(row, delimiter)
     assert not any(table.is_formula_like(c.value) and c.value[0] != "'" for c in table.split_cells(neutral, delimiter))
     assert table.restore_neutralised_row(neutral, delimiter) == row
+
+
+def test_long_codes_do_not_hang(run):
+    data = b"participant,name\n" + 2 * (b"AB12" + b"A1" * 30 + b"!,x\n")
+    assert run("a.csv", data, ADDRESSES)[0] == data

@@ -42,7 +42,7 @@ _JOINED = re.compile(  # in a path, or with the ending of a file's name
     r"|(?<![^\s\"'(=:])([A-Z][a-z]+(?:_[A-Z][a-z]+){1,2})(?=[\d_-][\w-]*\.\w|[/\\.]\w))"
 )
 _NO_LAST_NAMES = ("no_names", "form_fields", "roles", "departments")
-_NAME_WORD = re.compile(r"(?:[OD]['’]|Ma?c)?[^\W\d_a-z][^\W\d_A-Z]+(?:['’-]?[^\W\d_]+)*|[A-Z]\.?")
+_NAME_WORD = re.compile(r"(?:[OD]['’]|Ma?c)?[^\W\d_a-z][^\W\d_A-Z]+(?:['’-]?[^\W\d_])*|[A-Z]\.?")
 _LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
 _GREETING = 60  # characters of a greeting at most
 _CAPITALS = 0.25  # share of capitalised words within sentences from which on a capital tells nothing

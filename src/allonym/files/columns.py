@@ -51,7 +51,7 @@ _DATE = re.compile(
     re.IGNORECASE,
 )
 _COMPACT = re.compile(r"\d{8}T?")
-_CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9]+)*")
+_CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9])*")
 _NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
 _LIKELY_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
 _WORDED = frozenset(("PERSON", "ORGANIZATION", "LOCATION", "OCCUPATION", "ONLINE_ID"))
