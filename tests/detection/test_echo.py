@@ -5,6 +5,7 @@ from allonym.detection.mentions import (
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
+    find_short_names,
     is_written_with_care,
 )
 from allonym.document import Span
@@ -28,6 +29,34 @@ def found(text, *names, label="PERSON", score=0.8):
 )
 def test_names_spread(text, seed, expected):
     assert found(text, seed) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "expected"),
+    [
+        ("Delphine Brook rang. Del! Of course. Delta came.", "Delphine Brook", ["Del"]),
+        ("My father, Reginald, was 88. Reg died.", "Reginald", ["Reg"]),
+        ("Reginald has a car, Reg. No. 4471, reg of 2019.", "Reginald", []),
+        ("Margaret Pell and Peggy. The Mar 2019 list, Mark, Marg.", "Margaret Pell", ["Marg", "Peggy"]),
+        ("William Haines paid. Will you? The Bill is due, his bill.", "William Haines", []),
+        ("Mr Delacroix left. Del came.", "Delacroix", []),
+        ("Julia Kerr, born in Jul 1980.", "Julia Kerr", []),
+    ],
+)
+def test_short_forms_of_given_names_are_found(text, seed, expected):
+    span = Span(text.index(seed), text.index(seed) + len(seed), "PERSON", 0.8, "t")
+    assert sorted(text[s.start : s.end] for s in find_short_names(text, [span], TAXONOMY)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "person"),
+    [
+        ("She was strict. Blessing Okonkwo, yes.", "Blessing Okonkwo"),
+        ("We rang. Hope Brown will call.", "Hope Brown"),
+    ],
+)
+def test_a_word_that_is_a_given_name_before_a_family_name_belongs_to_it(text, person):
+    assert person in [text[s.start : s.end] for s in allonym.detect(text) if s.label == "PERSON"]
 
 
 def test_earlier_mention_counts_too():

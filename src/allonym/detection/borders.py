@@ -39,6 +39,7 @@ _CAPITALS_BEFORE_DATE = re.compile(
     r"[A-Z]{1,4} )+(?=\d{4}\Z)"
 )
 """Abbreviations of a note before a year: "TKR L 2017"."""
+_VIRTUE = re.compile(rf"\b(?:{'|'.join(sorted(read_word_list('virtue_names'))).title()}) \Z")
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
 _NEXT_FIELD = re.compile(
     r"[,;.]? (?i:nhs|phone|tel(?:ephone)?|mob(?:ile)?|fax|d\.?o\.?b|e-?mail|born|ref|policy|account)\b"
@@ -141,6 +142,12 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start -= len("MS ")
         while (title := _TITLE.match(text, start, end)) and (title[0] != "MS " or text[start:end].isupper()):
             start = title.end()
+        if (
+            " " not in text[start:end]
+            and (virtue := _VIRTUE.search(text, max(0, start - 16), start))
+            and not is_given_name(text[start:end])
+        ):
+            start = virtue.start()
         if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
             start = month.end()
         if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():

@@ -15,17 +15,20 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES, TITLES, lower_alphanumerics
+from allonym.detection.listed_names import is_given_name
 from allonym.detection.scan import MANY, compile_words_pattern, find_matches, find_whole_words
 from allonym.detection.structure import COLUMN
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
+from allonym.text.fold import fold
 from allonym.text.names import TITLES as NAME_TITLES
+from allonym.text.names import find_given_name_variants
 from allonym.text.words import find_words
 
 REPEAT_SCORE = ECHO_SCORE = 0.6
@@ -48,6 +51,9 @@ _CAPITALISED = tuple(name.title() for name in _NAMES_TOO)
 _ACRONYMS = read_word_list("acronyms")
 _INITIALS = re.compile(r"\b(?:[A-Z]O['’][A-Z]|[A-Z]{2,3})\b")
 _APOSTROPHES = re.compile("['’]")
+_SHORT_NAME = re.compile(r"(?<![\w'’@.-])[A-Z][a-z]{2,9}(?![\w@-]|['’](?!s\b)|\.? [Nn](?:o|r|umber)\b)")
+_SMALL_WORD = re.compile(r"\b[a-z]{3,10}\b")
+_CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
@@ -120,6 +126,54 @@ def find_name_repetitions(text: str, spans: Sequence[Span], taxonomy: Taxonomy) 
         for mention in intervals
     }
     return [Span(start, end, "PERSON", ECHO_SCORE, "echo:name") for start, end in echoes]
+
+
+def find_short_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find short forms of given names: "Reg" and "Del" beside Reginald and Delphine.
+
+    A form that is listed counts unless it is an ordinary word. The first letters of a given name, three or more, count
+    where no dictionary has them. None counts that stands in the text in small letters.
+    """
+    given_names = _list_given_names(text, spans, taxonomy)
+    if not given_names:
+        return []
+    reach = Reach((s.start, s.end) for s in spans)
+    mentions: dict[str, list[Interval]] = {}
+    for match in _SHORT_NAME.finditer(text):
+        mentions.setdefault(match[0], []).append(match.span())
+    listed = {form.title() for name in given_names for form in find_given_name_variants(fold(name))}
+    beginnings = {name[:n] for name in given_names for n in range(_SHORTEST, len(name) - 1)}
+    short_names = {word for word in listed & mentions.keys() if not _is_ordinary(word, _STOP, _NAMES_TOO)}
+    short_names |= {
+        word
+        for word in beginnings & mentions.keys()
+        if not _is_ordinary(word, _STOP, _NAMES_TOO, read_dictionary(), _CALENDAR)
+    }
+    if not short_names:
+        return []
+    small_words = set(_SMALL_WORD.findall(text))
+    return [
+        Span(*mention, "PERSON", ECHO_SCORE, "echo:short")
+        for word in sorted(short_names)
+        if word.lower() not in small_words
+        for mention in mentions[word]
+        if not reach.touches(*mention)
+    ]
+
+
+def _list_given_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> set[str]:
+    """The given names of the people found (score 0.7 and up): the first word of a full name, or one that is listed."""
+    names = set()
+    for span in spans:
+        if span.score >= _ECHOED_SCORE and taxonomy.within(span.label, "PERSON"):
+            words = [w for w in find_words(text[span.start : span.end]) if lower_alphanumerics(w) not in NAME_TITLES]
+            if words and words[0].istitle() and (len(words) > 1 or is_given_name(words[0])):
+                names.add(words[0])
+    return names
+
+
+def _is_ordinary(word: str, *lists: Collection[str]) -> bool:
+    return any(word.lower() in words for words in lists)
 
 
 def rests_on_chance(span: Span) -> bool:

@@ -27,6 +27,7 @@ from allonym.detection.mentions import (
     find_initials,
     find_name_repetitions,
     find_repeated_names,
+    find_short_names,
     is_written_with_care,
 )
 from allonym.detection.other_languages import list_package_languages
@@ -235,6 +236,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         findings += find_name_repetitions(text, replaced, policy.taxonomy)
         if KEPT not in document.roles:  # capitals in tables are no evidence
             more = find_initials(text, findings, policy.taxonomy)
+            more += find_short_names(text, findings, policy.taxonomy)
             explained = {(span.start, span.end) for span in more if span.score == EXPLAINED_SCORE}
             findings = [span for span in findings if (span.start, span.end) not in explained]
             if is_written_with_care(text, [turn.start for turn in document.turns]):
