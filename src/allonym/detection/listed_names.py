@@ -233,11 +233,14 @@ def _find_family_names(text: str, passages: Sequence[Interval], people: Sequence
     for start, end in passages if names else ():
         words = list(_WORD.finditer(text, start, end))
         are_telling = _are_capitals_telling(text, words)
+        small = {match[0] for match in words if match[0].islower()}
         for match in words:
             word = match[0]
             if word[:4] not in stems or not _is_capitalised(word) or covered.touches(*match.span()):
                 continue
-            if word in names or (are_telling and any(_is_inflection(word, name) for name in names)):
+            is_inflected = are_telling and any(_is_inflection(word, name) for name in names)
+            is_word = word.lower() in small or fold(word) in read_common_words()  # "Przed" beside a "Przedborski"
+            if word in names or (is_inflected and not is_word):
                 yield Span(*match.span(), "PERSON", _SCORE, _SOURCE)
 
 

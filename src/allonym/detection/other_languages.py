@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
 from allonym.detection.languages import ENGLISH, list_unread
+from allonym.detection.lexicon import PARTICLES
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.unread_names import read_no_names
 from allonym.detection.words import read_word_list
@@ -32,6 +34,7 @@ _LONGEST_ABBREVIATION = 3  # letters
 _TITLES = read_word_list("titles") | read_word_list("titles_of_other_languages")
 _BEGINS = 0.5  # chance by which a word begins a name of its own
 _GAP = re.compile(r"[ \t\xa0]*")
+_SURE = 0.6  # chance from which on even an ordinary word is part of a name: "Câmara"
 
 Thresholds = Mapping[str, float]
 """A kind of name to the chance that a word needs, over 0 to 1."""
@@ -80,17 +83,37 @@ def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -
                 language = _ALIKE.get(passage.language, passage.language)
                 piece = text[passage.start : passage.end]
                 spans = extract_names(piece, model, language, thresholds[passage.language])
-                spans = [span for span in spans if not _has_ordinary_words(piece[span.start : span.end], language)]
+                spans = [part for span in spans if (part := _trim_ordinary_words(piece, span, language))]
                 out += [Span(s.start + passage.start, s.end + passage.start, s.label, s.score, TAGGER) for s in spans]
         return out
 
     return find_names
 
 
-def _has_ordinary_words(surface: str, language: str) -> bool:
-    """Whether all words of a finding name nobody: fields of forms, relatives, medicines."""
-    words = LETTERS.findall(surface.lower())
-    return read_no_names(language).issuperset(words) and words != []
+def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
+    """Take away words that name nobody where small letters join them to a name: "Paket für Leonie", "Kiel bei Regen".
+
+    Nothing is left of fields of forms, relatives and medicines, and what follows an open bracket goes as well.
+    """
+    words = list(LETTERS.finditer(text, span.start, span.end))
+    ordinary = read_no_names(language)
+    if span.score < _SURE and all(word[0].lower() in ordinary or word[0].islower() for word in words):
+        return None
+    first, last = 0, len(words)
+    while last - first > 2 and words[first][0].lower() in ordinary and words[first + 1][0].islower():
+        first += 1
+        while words[first][0].islower() and words[first][0] not in PARTICLES:
+            first += 1
+    while last - first > 2 and words[last - 1][0].lower() in ordinary and words[last - 2][0].islower():
+        last -= 1
+        while words[last - 1][0].islower():
+            last -= 1
+    start = words[first].start() if first else span.start
+    end = words[last - 1].end() if last < len(words) else span.end
+    bracket = text.find("(", start, end)
+    if bracket > start and ")" not in text[bracket:end]:
+        end = bracket - (text[bracket - 1] == " ")
+    return replace(span, start=start, end=end)
 
 
 def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
@@ -120,7 +120,8 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     if unread and policy.unknown_language == "cover":
         candidates = _cover_passages(folded, unread, candidates)
     else:
-        candidates += _find_in_passages(folded, weakly_read, candidates)
+        read = {p.language for p in weakly_read} - {p.language for p in unread}
+        candidates += _find_in_passages(folded, weakly_read, candidates, read)
     if "rules" in policy.detectors:
         candidates += find_names_in_paths(folded)
     candidates = drop_greetings(folded, candidates)
@@ -174,14 +175,16 @@ def describe_refusal(unread: Sequence[Passage]) -> str:
     )
 
 
-def _find_in_passages(text: str, passages: Sequence[Passage], candidates: Iterable[Span]) -> list[Span]:
-    """What lists, capitals and fields tell in passages in languages that no detector reads well."""
+def _find_in_passages(
+    text: str, passages: Sequence[Passage], candidates: Iterable[Span], read: Collection[str]
+) -> list[Span]:
+    """What lists, capitals and fields tell in passages in languages that no detector reads, or only a small one."""
     if not passages:
         return []
     spans = [*find_values_in_passages(text, passages), *find_listed_names(text, ((p.start, p.end) for p in passages))]
     sure = (span for span in candidates if span.source != TAGGER and span.score >= _LEAST_SURE)
     covered = Reach((span.start, span.end) for span in (*sure, *spans))
-    return [*spans, *find_names_by_capitals(text, passages, covered)]
+    return [*spans, *find_names_by_capitals(text, passages, covered, read)]
 
 
 def _cover_passages(text: str, passages: Sequence[Passage], candidates: Iterable[Span]) -> list[Span]:

@@ -10,7 +10,7 @@ with a family name, and what follows the word for a body ("Bäckerei Holtkamp"),
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
@@ -80,12 +80,19 @@ class _Word:
     """Whether it begins a sentence, so that its capital says nothing."""
 
 
-def find_names_by_capitals(text: str, passages: Iterable[Passage], covered: Reach) -> Iterator[Span]:
-    """Find names in passages outside of the ``covered`` places; of two that overlap the longer one is to be kept."""
+def find_names_by_capitals(
+    text: str, passages: Iterable[Passage], covered: Reach, read: Collection[str] = ()
+) -> Iterator[Span]:
+    """Find names in passages outside of the ``covered`` places; of two that overlap the longer one is to be kept.
+
+    In the languages of ``read`` a tagger looks for names; there, capitals alone are not asked.
+    """
     for passage in passages:
         yield from _find_bodies(text, passage)
         yield from _find_initials(text, passage)
         yield from _find_field_values(text, passage)
+        if passage.language in read:
+            continue
         if passage.language in _NOUNS_HAVE_CAPITALS:
             yield from _find_german_names(text, passage, covered)
         else:
