@@ -44,6 +44,13 @@ def target(text):
     return Target(Item(text))
 
 
+def list_word_weights(judge, text, label):
+    """What each word of a text adds to the score of a class: (start, end, weight), in reading order."""
+    place, spans = judge._find_known_class_index(label), judge._reader.find_word_spans(text)
+    total = sum(part.score_words(text, spans, place) for part in judge._parts)
+    return [(a, b, float(w)) for (a, b), w in zip(spans, total, strict=True)]
+
+
 @pytest.mark.parametrize("features", ["words", "characters", "both"])
 def test_it_links_what_is_left_to_the_right_people(features):
     texts, labels = corpus()
@@ -83,12 +90,12 @@ def test_what_words_add_makes_up_the_score(features):
     judge = learnt(features)
     text = "Goats! The goats of [PERSON_1] swam, swam across a LAKE; caffè ﬃ thermometers 7"
     for label in range(3):
-        parts = judge.list_word_contributions(text, label)
+        parts = list_word_weights(judge, text, label)
         assert sum(w for *_, w in parts) + 1 / 3 == pytest.approx(judge.scores([target(text)])[0, label])
         assert [
             text[a:b] for a, b, _ in parts
         ] == "Goats The goats of swam swam across a LAKE caffè ﬃ thermometers 7".split()
-    own = {text[a:b].lower(): w for a, b, w in judge.list_word_contributions(text, 0)}
+    own = {text[a:b].lower(): w for a, b, w in list_word_weights(judge, text, 0)}
     assert own["goats"] > 0 > own["thermometers"] and own["7"] == 0
 
 
@@ -96,7 +103,7 @@ def test_what_words_add_makes_up_the_score(features):
 @given(st.text(max_size=60))
 def test_any_text_has_scores_that_its_words_make_up(text):
     judge = JUDGE
-    parts = judge.list_word_contributions(text, 2)
+    parts = list_word_weights(judge, text, 2)
     assert all(0 <= a < b <= len(text) for a, b, _ in parts)
     assert sum(w for *_, w in parts) + 1 / 3 == pytest.approx(judge.scores([target(text)])[0, 2], abs=1e-9)
 
@@ -110,7 +117,7 @@ def test_classes_without_texts_are_never_guessed():
     assert scores[0, 1] == -np.inf and scores[0].argmax() == 2
     assert judge.rank([target("goats")]).order.tolist() == [[2, 0]]
     with pytest.raises(UsageError, match="class 1 is none of the 2"):
-        judge.list_word_contributions("goats", 1)
+        list_word_weights(judge, "goats", 1)
 
 
 def test_who_has_learnt_nothing_says_nothing():
@@ -133,7 +140,7 @@ def test_placeholders_are_passed_over_unless_they_are_wanted():
     judge = learnt("both")
     plain, tagged = "goats and spoons", "goats [PERSON_1] and [DATE_2] spoons"
     np.testing.assert_allclose(judge.scores([target(plain)]), judge.scores([target(tagged)]))
-    assert (learnt("both", tags=True).list_word_contributions(tagged, 0))[1][:2] == (7, 15)  # PERSON_1
+    assert list_word_weights(learnt("both", tags=True), tagged, 0)[1][:2] == (7, 15)  # PERSON_1
 
 
 def test_many_texts_are_fitted_step_by_step_to_the_same(monkeypatch):
@@ -147,7 +154,7 @@ def test_many_texts_are_fitted_step_by_step_to_the_same(monkeypatch):
     monkeypatch.undo()
     np.testing.assert_allclose(narrow.scores([target("goats")]), learnt("words").scores([target("goats")]), atol=1e-3)
     text = "goats of the lake"
-    got, wanted = narrow.list_word_contributions(text, 0), learnt("words").list_word_contributions(text, 0)
+    got, wanted = list_word_weights(narrow, text, 0), list_word_weights(learnt("words"), text, 0)
     np.testing.assert_allclose([w for *_, w in got], [w for *_, w in wanted], atol=1e-3)
 
 
@@ -156,8 +163,6 @@ def test_the_encoder_hears_what_is_meant():
     judge = Linkage("encoder").learn([Item(t) for t in texts], [0, 0, 1, 1], ["music", "farm"])
     assert judge.rank([target("A violin maker"), target("Cows on the meadow")]).order[:, 0].tolist() == [0, 1]
     assert judge.terms([target("violin")], [0]) == {}
-    parts = judge.list_word_contributions("The violin is old", 0)
-    assert max(parts, key=lambda p: p[2])[:2] == (4, 10)
     both = Linkage("all").learn([Item(t) for t in texts], [0, 0, 1, 1], ["music", "farm"])
     assert both.rank([target("church organs")]).order[0, 0] == 0 and both.terms([target("organs")], [0])
 
@@ -186,9 +191,7 @@ print(test_linkage.everything())
 
 def everything():
     judge = learnt()
-    return judge.list_word_contributions("goats swam across the prison", 1), dict(
-        judge.terms([target("goats swam")], [0])
-    )
+    return list_word_weights(judge, "goats swam across the prison", 1), dict(judge.terms([target("goats swam")], [0]))
 
 
 def test_results_do_not_depend_on_the_hash_seed():

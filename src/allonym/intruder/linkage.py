@@ -126,24 +126,6 @@ class LinkageJudge:
         scores = np.take_along_axis(table, best, axis=1)
         return Ranking(np.where(scores > -np.inf, best, -1).astype(np.int64), scores)
 
-    def list_word_contributions(self, text: str, label: int) -> list[tuple[int, int, float]]:
-        """What each word of a text adds to the score of a class: (start, end, weight), in reading order.
-
-        Offsets are code points, end exclusive. Of features of words and characters, all weights and the class's share
-        of the learnt texts add up to the score: an n-gram's weight is shared by its words, and by its occurrences. A
-        negative weight speaks against the class. The encoder's part is what the score loses without the word; that
-        takes one reading of the text a word, and does not add up.
-
-        Raises:
-            UsageError: it has never met that class.
-        """
-        place = self._find_known_class_index(label)
-        spans = self._reader.find_word_spans(text)
-        total = np.zeros(len(spans))
-        for part in self._parts:
-            total += part.score_words(text, spans, place)
-        return [(a, b, float(w)) for (a, b), w in zip(spans, total, strict=True)]
-
     def terms(self, targets: Sequence[Target], labels: Sequence[int]) -> Mapping[str, float]:
         """As :class:`allonym.intruder.Judge`: n-grams of words; where only characters are read, the words that their
         n-grams stand in. With the encoder alone there are none: it cannot tell words apart."""
@@ -227,12 +209,7 @@ class _FeatureModel:
         return added
 
     def score_words(self, text: str, spans: Sequence[tuple[int, int]], class_index: int) -> Floats:
-        """What each word adds to a class: ``(len(spans),)``."""
-        if self.kind == "encoder":
-            shorter = [text[:a] + text[b:] for a, b in spans]
-            scores = self.score_classes(self._reader.encode_texts([text, *shorter], cache=False))[:, class_index]
-            lost: Floats = scores[0] - scores[1:]
-            return lost
+        """What each word adds to a class: ``(len(spans),)``; not for the encoder, which cannot tell words apart."""
         row, features = self.compute_features([text]), self._reader.read_features(text, self.kind)
         return spread_over_words(row.indices, self.score_features(row, class_index), features, len(spans))
 
@@ -356,14 +333,14 @@ class FeatureReader:
         """The features of a kind by their numbers."""
         return list(self._numbers[kind])
 
-    def encode_texts(self, texts: Sequence[str], *, cache: bool = True) -> NDArray[np.float64]:
-        """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``; ``cache`` caches them."""
+    def encode_texts(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Unit vectors of the embedded sentence encoder, placeholders left out, ``(n, 384)``."""
         from allonym.models.encoder import WIDTH, load_encoder
 
         missing = [text for text in dict.fromkeys(texts) if text not in self._vectors]
         readable = missing if self._tags else [remove_placeholders(text) for text in missing]
         vectors = self._vectors | (dict(zip(missing, load_encoder().encode(readable), strict=True)) if missing else {})
-        if cache and len(vectors) <= _CACHED:
+        if len(vectors) <= _CACHED:
             self._vectors = vectors
         return np.array([vectors[text] for text in texts], np.float64).reshape(-1, WIDTH)
 
