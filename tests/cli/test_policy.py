@@ -237,7 +237,7 @@ def test_show_has_a_row_where_the_rule_changes_and_counts_terms(run, tmp_path):
     assert rows["US_SSN"].split() == ["US_SSN", "mask", "keep_last=4", "0.30"]
     assert "BADGE" not in rows, "excluded, so not looked for"
     assert "EMAIL_ADDRESS" not in rows, "as everything else"
-    assert "1 terms for PERSON" in out and "Ada" not in out
+    assert "1 term for PERSON" in out and "Ada" not in out
 
 
 def test_check_says_ok_or_ends_with_2(run, tmp_path):

@@ -12,6 +12,7 @@ from allonym.cli.options import JSON
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line, print_heading, print_labelled_values, print_table
 from allonym.settings import REQUIRED, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.policy import Policy, Rule, TermList
@@ -195,7 +196,8 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
 
 def _describe_term_counts(lists: Iterable[TermList]) -> str:
     return ", ".join(
-        f"{len(terms.terms)} terms for {'any label' if terms.label == '*' else terms.label}" for terms in lists
+        f"{count_nouns(len(terms.terms), 'term')} for {'any label' if terms.label == '*' else terms.label}"
+        for terms in lists
     )
 
 

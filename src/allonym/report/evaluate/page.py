@@ -210,8 +210,8 @@ def choose_headline_tone(row: Values, result: Values) -> page.Tone:
     """Choose the colour of a number, by chance or by its own criterion; none where there is neither."""
     value, chance = row.get_estimate("value"), row.get_estimate("chance")
     if row.get("measure") == "residual":
-        passes = result.get_value("measures.residual.total.passes")
-        return "" if passes is None else "good" if passes else "warn"
+        is_over_limit = result.get_value("measures.residual.total.passes") is False
+        return "warn" if is_over_limit else ""  # nobody has confirmed that nothing is left
     if row.get("measure") == "detection":
         return "warn" if value.value > 0 else "good"
     if row.get("side") != "risk" or not has_estimate(chance):
