@@ -286,3 +286,9 @@ def test_no_part_of_a_mail_is_passed_through_unread(run):
 def test_an_id_that_never_ends_does_not_hang(run):
     mail = b"Message-ID: <" + b" " * 50_000 + b"\nReferences: < 1.pam@example.com  >\nSubject: x\n\nhi\n"
     assert b"example.com" not in run("a.eml", mail)[0]
+
+
+def test_a_long_word_in_a_changed_name_does_not_hang(run):
+    word = b"x" * 60
+    out = run("a.eml", b"To: " + word + b" a@example.com <b@example.com>\nSubject: x\n\nhi\n")[0]
+    assert word in out and b"example.com" not in out

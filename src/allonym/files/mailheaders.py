@@ -59,7 +59,7 @@ _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _PLAIN_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+")
 _TAG = re.compile(rf"\[({_ATOM}(?:\.{_ATOM})*)\]")
 _SUBSTITUTE = re.compile(rf'(?:({_ATOM}(?:\.{_ATOM})*)|"((?:[^"\\]|\\.)*)")@{re.escape(DOMAIN)}')
-_PLAIN_PHRASE = re.compile(rf"(?:{_ATOM}|\s)*")
+_PLAIN_PHRASE = re.compile(rf"(?:{_ATOM[:-1]}|\s)*")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _DATED = re.compile(r"[A-Z][a-z]{2}, 01 Jan \d{4} 00:00:00 \+0000 \((.*)\)", re.DOTALL)
 _LONGEST_LINE = 78
