@@ -139,6 +139,16 @@ def test_categories_to_change_become_placeholders(calls: Path, tmp_path: Path) -
     assert {v.category for c in corpus.chunks for v in c.values} == {"Product"}
 
 
+def test_a_label_that_the_policy_adds_can_be_a_category(calls: Path, tmp_path: Path) -> None:
+    policy = tmp_path / "p.toml"
+    policy.write_text(
+        'extends = "swap"\n[[labels]]\nname = "SITE"\nkind = "quasi"\ndescription = "a site"\n'
+        '[detect]\ndetectors = ["lexicon"]\n[dictionary]\nSITE = ["new plant"]\n'
+    )
+    corpus = loaded(calls, policy=policy, categories=["SITE"])
+    assert {v.category for c in corpus.chunks for v in c.values} == {"SITE"}
+
+
 def test_the_protected_field_is_never_released(calls: Path, tmp_path: Path) -> None:
     corpus = loaded(calls)
     assert corpus.settings["fields"] == ["text", "company", "executives"]

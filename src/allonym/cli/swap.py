@@ -80,13 +80,14 @@ class Outputs(SettingGroup):
         return [path for path in (self.report, self.json, self.plans) if path is not None]
 
 
-def _parse_entity_states(text: str) -> dict[str, str]:
+def _parse_entity_states(text: str, policy: str) -> dict[str, str]:
     """Parse ``Organization=swap,Date=fixed``; a name without a state is swapped."""
+    from allonym.policy import Policy
     from allonym.swap.categories import parse_categories
 
     pairs = (part.partition("=") for part in text.split(",") if part.strip())
     states = {name.strip(): state.strip() if equals else "swap" for name, equals, state in pairs}
-    return parse_categories(states) if states else {}
+    return parse_categories(states, Policy.load(policy).taxonomy) if states else {}
 
 
 @click.command(short_help="Exchange entities between the documents of a corpus.")
@@ -159,7 +160,10 @@ def swap(
     from allonym.swap import Run
     from allonym.swap.run import STAGES
 
-    changes = {**overrides, **{f"categories.{n}": state for n, state in _parse_entity_states(categories).items()}}
+    changes = {
+        **overrides,
+        **{f"categories.{n}": state for n, state in _parse_entity_states(categories, policy).items()},
+    }
     changes |= {} if check else {"check.intruders": ()}
     changes |= {"search.full": False} if "search.size" in overrides else {}
     run = Run(

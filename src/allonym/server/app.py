@@ -16,7 +16,7 @@ from starlette.staticfiles import StaticFiles
 from allonym import __version__
 from allonym.server import problems
 from allonym.server.guard import Guard
-from allonym.server.services import Services, open_services
+from allonym.server.services import open_services
 from allonym.server.settings import Settings
 from allonym.server.wire.base import Failure
 
@@ -47,17 +47,13 @@ _ERRORS = {
 }
 
 
-def create_app(settings: Settings, *, services: Services | None = None) -> FastAPI:
+def create_app(settings: Settings) -> FastAPI:
     """Make the application. Its database, vault and processes start and close with its lifespan.
-
-    Args:
-        settings: of the server.
-        services: instead of those that the settings describe.
 
     Raises:
         UsageError, VaultError, DatabaseError: see :func:`allonym.server.services.open_services`.
     """
-    services = services or open_services(settings)
+    services = open_services(settings)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

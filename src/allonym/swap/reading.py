@@ -167,12 +167,12 @@ def load(
     """
     settings, advance = Settings.load(settings), progress or ignore_progress
     read = settings.read
-    states = parse_categories(settings.categories if categories is None else categories)
+    base = Policy.load(policy or read.policy or "swap")
+    states = parse_categories(settings.categories if categories is None else categories, base.taxonomy)
     if rest not in REST:
         raise UnknownNameError("value", rest, REST, "rest")
     find_section = get_sectioner(read.section if section is None else section)
     sizes = (read.threshold, read.min_size, read.max_size)
-    base = Policy.load(policy or read.policy or "swap")
     loaded, label = add_protected_rule(_extend_policy_labels(base, states), protect)
     all_fields = list_text_fields(source, protect, fields, format, loaded.metadata)
     beside = [f for f in all_fields or () if f not in (fields or ())]
