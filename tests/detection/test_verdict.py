@@ -41,6 +41,10 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
             ("14 Mill Lane, Leeds LS6 2AB, NHS 943 476 5919", "STREET_ADDRESS", 0.9),
             "14 Mill Lane, Leeds LS6 2AB",
         ),
+        ("sent to your Carlisle branch today", ("Carlisle branch", "CITY", 0.6), "Carlisle"),
+        ("the team, esp. Dawn on nights", ("esp. Dawn", "PERSON", 0.6), "Dawn"),
+        ("We rang. Blessing Okonkwo came", ("Okonkwo", "PERSON", 0.9), "Blessing Okonkwo"),
+        ("We are late. Hope Sarah waits", ("Sarah", "PERSON", 0.9), "Sarah"),
         ("low mood since Jan. Morwen rang", ("Jan. Morwen", "PERSON", 0.7), "Morwen"),
         (
             "thanks to the Committee. Pascal Tierney came",

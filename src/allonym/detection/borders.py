@@ -14,7 +14,7 @@ from allonym.document import Span
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
-_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +")
+_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz)\. ")
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 COUNTED = re.compile(
@@ -221,7 +221,11 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
         or (has_capital and label not in _UNTRIMMED and _is_ordinary_lead(words[i][0], label))
     ):
         i += 1
-    while j - i > 1 and (_is_chat(words[j - 1][0], label) or words[j - 1][0] in _SCOTS):
+    while j - i > 1 and (
+        _is_chat(words[j - 1][0], label)
+        or words[j - 1][0] in _SCOTS
+        or (label == "CITY" and has_capital and (words[j - 1][0] == "branch" or words[j - 1][0] in read_dictionary()))
+    ):
         j -= 1
     if i:
         start = words[i].start()
