@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allonym.policy import Policy
@@ -54,7 +54,8 @@ def group_entities(
     """Return what is replaced in documents, the most frequent first.
 
     Within a document the mentions of one entity belong together; entities of two documents do if the register knows
-    them as one person, or else if their longest surfaces are the same, but for case and diacritics.
+    them as one person, or if only one person has their replacements, or else if their longest surfaces are the same,
+    but for case and diacritics.
 
     Args:
         documents: with their edits.
@@ -69,6 +70,8 @@ def group_entities(
     places: defaultdict[tuple[str, str], dict[str, set[str]]] = defaultdict(dict)
     names: dict[tuple[str, str], str] = {}
     numbers: dict[tuple[str, str], int] = {}
+    listed: list[tuple[str, list[tuple[str, str, str]]]] = []
+    owners_of: defaultdict[str, set[RegisteredPerson]] = defaultdict(set)  # of replacements
     for item in documents:
         groups: defaultdict[tuple[int, int], list[tuple[str, str, str]]] = defaultdict(list)
         for position, edit in enumerate(item.edits):
@@ -77,20 +80,36 @@ def group_entities(
                 number = (edit.entity, 0) if edit.entity else (0, position)
                 groups[number].append((surface, edit.replacement, family(edit.label)))
         for rows in groups.values():
-            longest = max((surface for surface, _, _ in rows), key=lambda surface: (len(surface), surface))
-            key, name = (rows[0][2], normalize_surface(longest)), longest
-            person = owners.get(parse_person_name(longest)[0]) if key[0] == "PERSON" else None
-            if person is not None:
-                key, name = ("PERSON", person.key), person.names[0]
-                numbers[key] = person.number
-            names.setdefault(key, name)
-            for surface, replacement, _ in rows:
-                mentions[key][surface, replacement] += 1
-                places[key].setdefault(surface, set()).add(item.id)
+            listed.append((item.id, rows))
+            if person := _find_owner(rows, owners):
+                for _, replacement, _ in rows:
+                    owners_of[replacement].add(person)
+    for id, rows in listed:
+        longest = _choose_longest_surface(rows)
+        key, name = (rows[0][2], normalize_surface(longest)), longest
+        shared = set().union(*(owners_of[replacement] for _, replacement, _ in rows)) if key[0] == "PERSON" else set()
+        if person := _find_owner(rows, owners) or (next(iter(shared)) if len(shared) == 1 else None):
+            key, name = ("PERSON", person.key), person.names[0]
+            numbers[key] = person.number
+        names.setdefault(key, name)
+        for surface, replacement, _ in rows:
+            mentions[key][surface, replacement] += 1
+            places[key].setdefault(surface, set()).add(id)
     return sorted(
         (_describe_entity(key[0], names[key], numbers.get(key), mentions[key], places[key]) for key in names),
         key=lambda entity: (-entity.mentions, entity.label, entity.name),
     )
+
+
+def _choose_longest_surface(rows: Sequence[tuple[str, str, str]]) -> str:
+    return max((surface for surface, _, _ in rows), key=lambda surface: (len(surface), surface))
+
+
+def _find_owner(
+    rows: Sequence[tuple[str, str, str]], owners: Mapping[str, RegisteredPerson]
+) -> RegisteredPerson | None:
+    """Find whom of the register the mentions of an entity name, given as (surface, replacement, family)."""
+    return owners.get(parse_person_name(_choose_longest_surface(rows))[0]) if rows[0][2] == "PERSON" else None
 
 
 def _describe_entity(
