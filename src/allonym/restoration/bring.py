@@ -486,5 +486,8 @@ def _collect_replacements(plan: Plan, vault: Vault | None, key: bytes | str | No
 def _list_vault_replacements(vault: Vault, scope: str) -> Sequence[Known]:
     entries = vault.known(scope)
     if not entries and scope not in (names := [scope_info.name for scope_info in vault.info().scopes]):
-        raise RestoreError(f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}")
+        raise RestoreError(
+            f"this vault knows nothing in scope {scope!r}; it has: {format_scope_names(names)}. "
+            "Name one with --scope (scope=... in Python)"
+        )
     return entries

@@ -14,7 +14,7 @@ from allonym.restoration.hits import Match
 from allonym.restoration.index import Row
 from allonym.text.placeholders import find_placeholders
 
-INVENTED = "a placeholder for {label} is none that is known: invented or changed"
+INVENTED = "an unknown placeholder for {label}: invented or changed"
 DOUBLED = "a placeholder for {label} stands twice in a row"
 UNCERTAIN = "may be a replacement for {label} in another form, or the text's own word"
 

@@ -147,6 +147,7 @@ def run(settings: Settings, print_line: Callable[[str], None]) -> None:
         elif settings.admin:
             if services.accounts.has_no_users():
                 _make_first_admin(services, settings)
+                lines.append(f"made the account {settings.admin}, an administrator's; sign in with its password")
         elif services.accounts.has_no_users():
             services.accounts.remove_account_links("admin")
             token, _ = services.accounts.make_account_link("admin")
