@@ -283,3 +283,25 @@ def test_originals_that_are_looked_up_together_come_oldest_first(vault):
             book.remember(f"<PERSON {number}>", f"Name {number}", "PERSON", "tag@1", f"name {number}")
     looked_up = vault.find_all("s", {f"<PERSON {number}>" for number in range(1, 1200, 2)})
     assert list(looked_up) == [entry for entry in vault.known("s") if int(entry.entity[5:]) % 2]
+
+
+JOBS = (("singer", "tenor", "OCCUPATION"), ("2011", "2014", "DATE"))
+
+
+def test_a_rewritten_text_finds_its_document_by_its_replacements(vault):
+    keep(vault, "one", "Ada Brook, a singer, left in 2011.", ADA, *JOBS)
+    other = (("drummer", "tenor", "OCCUPATION"), ("1999", "2014", "DATE"))
+    keep(vault, "two", "Cyd Dale, a drummer, left in 1999.", ("Cyd Dale", "Guy Lund", "PERSON"), *other)
+    result = bring(vault, "> In **2014** the *tenor* went away: GUY LUND.")
+    assert result.text == "> In **1999** the *drummer* went away: CYD DALE."
+    assert result.documents == ("two",)
+
+
+def test_few_replacements_or_several_documents_show_none(vault):
+    keep(vault, "one", "Ada Brook, a singer, left in 2011.", ADA, *JOBS)
+    text = "In 2014 a tenor sang."
+    assert bring(vault, text).text == text  # nobody is named
+    keep(vault, "two", "Ada Brook, a drummer, left.", ADA, ("drummer", "tenor", "OCCUPATION"))
+    keep(vault, "three", "Ada Brook, a piper, left.", ADA, ("piper", "tenor", "OCCUPATION"))
+    result = bring(vault, "The tenor was called Emma Tyler.")
+    assert "tenor" in result.text and result.unknown

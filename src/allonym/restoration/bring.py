@@ -12,7 +12,13 @@ from allonym.errors import RestoreError, UsageError
 from allonym.keys import require_key
 from allonym.plan import Plan
 from allonym.restoration.destination import Destination, DestinationName, shorten_context
-from allonym.restoration.documents import Origin, find_origin, list_document_ids, match_outputs
+from allonym.restoration.documents import (
+    Origin,
+    find_origin,
+    find_origin_by_replacements,
+    list_document_ids,
+    match_outputs,
+)
 from allonym.restoration.edits import (
     ARTICLE,
     has_originals,
@@ -20,7 +26,8 @@ from allonym.restoration.edits import (
     list_article_replacements,
     list_replacements,
 )
-from allonym.restoration.evidence import Evidence
+from allonym.restoration.evidence import Evidence, is_telling
+from allonym.restoration.forms import PERSON, TAG
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.lookup import MOST_LOADED, look_up_replacements
@@ -158,6 +165,16 @@ class Restorer:
         replacements = {self._index.rows[m.row].text for m in matches if m.row >= 0}
         with self._vault.read_plans(self._scope) as reader:
             return dict(reader.find_documents_of(replacements))
+
+    def _find_origin_by_replacements(self, matches: Sequence[Match]) -> Origin:
+        """Return the document whose replacements the text has nearly all, if there is one such document."""
+        if self._vault is None:
+            return Origin()
+        rows = {self._index.rows[m.row].text: self._index.rows[m.row] for m in matches if m.row >= 0}
+        documents = self.find_documents(matches)
+        telling = {text for text, row in rows.items() if row.kind in (PERSON, TAG) or is_telling(row)}
+        with self._vault.read_plans(self._scope) as reader:
+            return find_origin_by_replacements(reader, documents, telling)
 
     @property
     def knows_tags(self) -> bool:
@@ -356,6 +373,12 @@ def _restore_with_evidence(
     lost = missing = 0
     planned: frozenset[str] = frozenset()
     knows_tags = is_foreign = False
+    in_scope: list[Match] = []
+    if scope_restorer is not None and not origin.is_exact:
+        scope_restorer = scope_restorer._narrow_to_text(text)
+        in_scope = scope_restorer._find_matches(text)
+        if not origin.plans:
+            origin = scope_restorer._find_origin_by_replacements(in_scope)
     if origin.plans and not origin.is_exact:
         entries, expected = _list_origin_replacements(origin)
         restorer = Restorer(entries, key=None if scope_restorer is None else scope_restorer._key)
@@ -372,9 +395,8 @@ def _restore_with_evidence(
         matches = order_matches((*matches, *explain_uncertain(mine, index.rows)))
         knows_tags = restorer.knows_tags
     if scope_restorer is not None and not origin.is_exact:
-        scope_restorer = scope_restorer._narrow_to_text(text)
         rows = scope_restorer._index.rows
-        mine = _drop_overlaps(scope_restorer._find_matches(text), matches)
+        mine = _drop_overlaps(in_scope, matches)
         mine = [m for m in mine if m.row < 0 or rows[m.row].text not in planned]
         evidence = Evidence(rows, (plan.row for plan in origin.plans))
         mine = evidence.judge_matches(text, mine, scope_restorer.find_documents(mine))

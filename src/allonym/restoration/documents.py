@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 OUTPUT, SENTENCE = "output", "sentence"
 """Evidence: the whole text, or a sentence of it, is exactly what a plan made."""
+
+_LEAST_SHARED, _LEAST_SHARE = 3, 0.7
+"""So many replacements of a document, and so great a share of them all, show it in a text that was rewritten."""
 
 SEVERAL = "several documents have this text with different originals; name the document"
 
@@ -69,6 +72,36 @@ def find_origin(reader: PlanReader, text: str, document: str) -> Origin:
         return _match_pieces(text, candidates[-1:], ())
     plans, rivals = _choose_plans(text, reader.find_by_pieces(text))
     return _match_pieces(text, plans, rivals)
+
+
+def find_origin_by_replacements(
+    reader: PlanReader, documents: Mapping[str, frozenset[str]], telling: Collection[str]
+) -> Origin:
+    """Find the one document that made nearly all replacements of a text whose sentences were all rewritten.
+
+    Args:
+        reader: of the scope's plans.
+        documents: the rows of the plans that made each replacement of the text.
+        telling: those of the replacements that are tags or names, or that hardly any text has by chance.
+
+    Returns:
+        The origin, with all edits of the plan remaining; an empty one where no document, or several, explain the text.
+    """
+    counts = Counter(row for rows in documents.values() for row in rows)
+    if not counts:
+        return Origin()
+    best = max(counts.values())
+    first = [row for row, count in counts.items() if count == best]
+    if best < _LEAST_SHARED or len(first) > 1:
+        return Origin()
+    shared = {replacement for replacement, rows in documents.items() if first[0] in rows}
+    if not shared.intersection(telling):
+        return Origin()
+    (plan,) = reader.find_by_rows(first)
+    made = {edit.replacement.casefold() for edit in plan.plan.edits if edit.replacement.strip()}
+    has_most = best >= _LEAST_SHARE * len(made)
+    has_all = len(shared) == len(documents) and shared.issubset(telling)
+    return Origin((plan,), remaining=(plan.plan.edits,)) if has_most or has_all else Origin()
 
 
 def list_document_ids(plans: Sequence[KeptPlan]) -> tuple[str, ...]:
