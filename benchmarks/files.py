@@ -1,6 +1,6 @@
 """Files in all formats: how many are treated, open again, keep their cells, and give no original away.
 
-usage: python benchmarks/files.py make FOLDER           writes about 130 files, in five languages
+usage: python benchmarks/files.py make FOLDER           writes 170 files, in five languages
        python benchmarks/files.py run FOLDER [--libreoffice] [--policy default]
 
 ``run`` anonymises them one by one, keeps the results in FOLDER-safe, and prints for each format: files, treated, opened
@@ -11,15 +11,19 @@ plan covered and that can still be read (left), and planted ones that no plan co
 from __future__ import annotations
 
 import argparse
+import csv
 import html
 import io
 import json
 import re
+import subprocess
 import sys
 import tempfile
 import time
 import zipfile
 from collections import defaultdict
+from email import message_from_bytes
+from email.policy import default as MODERN
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +84,25 @@ def open_file(path: Path) -> None:
         )
     elif suffix in ("doc", "xls", "ppt"):
         assert data.startswith(b"\xd0\xcf\x11\xe0")
+    elif suffix == "pdf":
+        import pypdfium2
+
+        assert len(pypdfium2.PdfDocument(data))
+    elif suffix == "eml":
+        mail = message_from_bytes(data, policy=MODERN)
+        assert mail["From"].addresses and [part.get_content_type() for part in mail.walk()]
+    elif suffix == "csv":
+        rows = list(csv.reader(io.StringIO(data.decode("cp1252")), delimiter=";"))
+        assert len({len(row) for row in rows}) == 1
+    elif suffix == "jsonl":
+        assert len([json.loads(line) for line in data.splitlines()]) == 15
+    elif suffix == "parquet":
+        import pyarrow.parquet
+
+        assert pyarrow.parquet.read_table(io.BytesIO(data)).num_rows == 15
+    elif suffix in ("vcf", "ics"):
+        lines = data.decode().splitlines()
+        assert lines.count("BEGIN:VCARD") == lines.count("END:VCARD") and all(":" in x or x[0] == " " for x in lines)
 
 
 def read_cells(path: Path) -> tuple[list[str], dict[tuple[int, str], Any]]:
@@ -115,6 +138,17 @@ def read_texts(data: bytes, suffix: str) -> str:
         return "\n".join(f"{name}\n{read_texts(d, name.rpartition('.')[2])}" for name, d in entries)
     if suffix in ("png", "jpeg", "jpg", "bin"):
         return ""
+    if suffix == "pdf":
+        found = subprocess.run(["pdftotext", "-", "-"], input=data, capture_output=True, check=True).stdout.decode()
+        return f"{found}\n{' '.join(found.split())}\n{data.decode('latin-1')}"
+    if suffix == "parquet":
+        import pyarrow.parquet
+
+        return str(pyarrow.parquet.read_table(io.BytesIO(data)).to_pylist())
+    if suffix == "eml":
+        parts = [part for part in message_from_bytes(data, policy=MODERN).walk() if not part.is_multipart()]
+        bodies = [(p.get_payload(decode=True), (p.get_filename() or "x.txt").rpartition(".")[2]) for p in parts]
+        return "\n".join((data.decode("utf-8", "replace"), *(read_texts(body, kind) for body, kind in bodies)))
     if suffix in ("doc", "xls", "ppt", "rtf"):
         return "\n".join(
             (data.decode("latin-1"), data.decode("utf-16-le", "ignore"), data[1:].decode("utf-16-le", "ignore"))

@@ -331,6 +331,89 @@ def make_zip(words: Words) -> bytes:
     )
 
 
+def make_pdf(words: Words) -> bytes:
+    """A letter with a form and a table of rows, as an office program prints it."""
+    from reportlab.lib.styles import getSampleStyleSheet
+    from reportlab.platypus import Paragraph, SimpleDocTemplate, Spacer, Table
+
+    out = io.BytesIO()
+    style = getSampleStyleSheet()["BodyText"]
+    fields = Table([[name, value] for name, value in words.form])
+    rows = Table([words.list_of("header")[:5], *([str(value) for value in row[:5]] for row in words.rows[:8])])
+    story = [Paragraph(words.spec["title"], style), Paragraph(words.fill("letter"), style), Spacer(1, 12), fields]
+    SimpleDocTemplate(out, title=words.spec["title"], author=words.people[2]).build([*story, Spacer(1, 12), rows])
+    return out.getvalue()
+
+
+def make_mail(words: Words) -> bytes:
+    from email.message import EmailMessage
+
+    mail = EmailMessage()
+    mail["From"], mail["To"] = (f"{words.people[i]} <{words.mails[i]}>" for i in (2, 0))
+    mail["Subject"] = f"{words.spec['title']}: {words.people[1]}"
+    mail["Message-ID"] = "<20417.1@mail.example.com>"
+    mail.set_content(words.fill("letter"))
+    mail.add_alternative(make_page(words).decode(), subtype="html")
+    kind = "vnd.openxmlformats-officedocument.wordprocessingml.document"
+    mail.add_attachment(make_form(words), maintype="application", subtype=kind, filename="form.docx")
+    mail.add_attachment(make_grey_png(), maintype="image", subtype="png", filename="logo.png")
+    return mail.as_bytes()
+
+
+def make_csv(words: Words) -> bytes:
+    """An export with semicolons, as spreadsheets write it where numbers have commas."""
+    lines = [words.list_of("header"), *([str(value).replace(".", ",", 1) for value in row] for row in words.rows)]
+    for line, row in zip(lines[1:], words.rows, strict=True):
+        line[1], line[5] = str(row[1]), "39,00"
+    return "\r\n".join(";".join(line) for line in lines).encode("cp1252")
+
+
+def make_json_lines(words: Words) -> bytes:
+    rows = (
+        {"id": n, "customer": r[0], "mail": r[1], "amount": r[3], "note": words.fill("note")}
+        for n, r in enumerate(words.rows)
+    )
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+
+
+def make_parquet(words: Words) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    names = words.list_of("header")[:5]
+    columns = [[row[i] for row in words.rows] for i in range(5)]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(dict(zip(names, columns, strict=True))), sink)
+    return bytes(sink.getvalue())
+
+
+def make_subtitles(words: Words) -> bytes:
+    lines = words.fill("letter").split(". ")
+    return "\n".join(
+        f"{n}\n00:00:{n:02},000 --> 00:00:{n:02},900\n{line}\n" for n, line in enumerate(lines, 1)
+    ).encode()
+
+
+def make_cards(words: Words) -> bytes:
+    return "".join(
+        f"BEGIN:VCARD\r\nVERSION:4.0\r\nFN:{name}\r\nEMAIL:{mail}\r\nTEL:{phone}\r\nEND:VCARD\r\n"
+        for name, mail, phone in zip(words.people, words.mails, _PHONES, strict=True)
+    ).encode()
+
+
+def make_calendar(words: Words) -> bytes:
+    event = f"SUMMARY:{words.spec['title']}\r\nDESCRIPTION:{words.fill('note')}\r\nATTENDEE;CN={words.people[1]}:mailto:{words.mails[1]}"
+    head = (
+        "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//x//x//EN\r\nBEGIN:VEVENT\r\nUID:20417\r\nDTSTART:20260314T080000Z"
+    )
+    return f"{head}\r\n{event}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n".encode()
+
+
+def make_notes(words: Words) -> bytes:
+    rows = "\n".join(f"| {name} | {value} |" for name, value in words.form)
+    return f"# {words.spec['title']}\n\n{words.fill('letter')}\n\n| | |\n|---|---|\n{rows}\n".encode()
+
+
 MAKERS: Mapping[str, Callable[[Words], bytes]] = {
     "letter.docx": make_letter,
     "form.docx": make_form,
@@ -349,6 +432,15 @@ MAKERS: Mapping[str, Callable[[Words], bytes]] = {
     "page.html": make_page,
     "book.epub": make_book,
     "all.zip": make_zip,
+    "letter.pdf": make_pdf,
+    "letter.eml": make_mail,
+    "export.csv": make_csv,
+    "rows.jsonl": make_json_lines,
+    "rows.parquet": make_parquet,
+    "talk.srt": make_subtitles,
+    "people.vcf": make_cards,
+    "meeting.ics": make_calendar,
+    "notes.md": make_notes,
 }
 CONVERTED = {
     "letter.docx": ("doc", "rtf", "odt"),
