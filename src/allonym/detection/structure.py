@@ -102,7 +102,8 @@ def apply_structure(document: Document, policy: Policy, candidates: list[Span]) 
         if role in (KEPT, CAPTION):
             unchanged.append((a, b))
         elif role not in (PROSE, TECHNICAL) and policy.looks_for(role):
-            if findings and findings[-1].end == a and findings[-1].label == role:  # the next run of a cell
+            is_next_run = findings and document.text[findings[-1].end : a] in ("", " ")  # of the same cell
+            if is_next_run and findings[-1].label == role:
                 a = findings.pop().start
             if a < b:
                 findings.append(Span(a, b, role, 1.0, COLUMN))

@@ -54,6 +54,10 @@ _COMPACT = re.compile(r"\d{8}T?")
 _CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9])*")
 _NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
 _LIKELY_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
+_DIGITS_ONLY = frozenset(
+    ("PHONE_NUMBER", "FAX_NUMBER", "US_SSN", "CREDIT_CARD", "IBAN_CODE", "POSTAL_CODE", "US_ZIP_CODE")
+)
+"""Labels of which each value has a digit."""
 _WORDED = frozenset(("PERSON", "ORGANIZATION", "LOCATION", "OCCUPATION", "ONLINE_ID"))
 
 
@@ -94,6 +98,8 @@ class Column:
             return PROSE
         if self.role != KEPT:
             is_date = self.role.startswith("DATE")
+            if self.role in _DIGITS_ONLY and not self.chosen and not any(map(str.isdigit, value)):
+                return PROSE  # "closed" among telephones
             return PROSE if is_date and len(value) > _SHORT and not _DATE.fullmatch(value) else self.role
         if self.chosen or (value in self.values if self.values is not None else is_number(value)):
             return KEPT

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
 
-from allonym.document import Document
+from allonym.document import PROSE, Document
 from allonym.errors import RefusedContent, hide_foreign_errors, write_install_command
 from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
@@ -20,6 +20,7 @@ from allonym.files.pdf.layout import find_unreadable_pages, order_glyphs_for_rea
 from allonym.files.pdf.objects import open_pdf
 from allonym.files.pdf.paint import LEGEND_FONT, Painter, list_legend_pages, make_patches, make_standard_font
 from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, rewrite_content_stream
+from allonym.files.pdf.tables import find_cell_roles
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
 
@@ -37,7 +38,9 @@ def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChu
     texts = [u.text for u in units] + [s.text for s in file.slots]
     # The text before the first part is not a separator.
     gaps = [u.before for u in units] + ["\n"] * len(file.slots)
-    document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [])
+    roles = find_cell_roles(file.units, job.policy)
+    roles += [PROSE] * (len(texts) - len(roles)) if roles else []
+    document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [], roles=roles)
     picture_count = sum(p.page not in file.scans for p in file.content.pictures)
     treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
     tally = Tally(treated=Counter({treatment: picture_count} if picture_count else {}))

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, pairwise, product
 from statistics import median_high
@@ -30,6 +30,9 @@ LONG = 40
 
 MIN_LINE_NUMBERS = 8
 """Least number of lines that are numbered at the margin."""
+
+_LEAST_CELLS = 3
+"""Least number of cells that begin below one another in a column."""
 
 _HYPHENS = "-\u2010\u00ad"
 
@@ -240,12 +243,13 @@ def _group_runs_into_rows(runs: list[_Run]) -> list[list[_Run]]:
     return rows
 
 
-def _join_runs_of_row(row: list[_Run], max_gap: float = GUTTER) -> list[_Run]:
-    """Join the runs of a row unless a gap of ``max_gap`` font heights separates them."""
+def _join_runs_of_row(row: list[_Run], max_gap: float = GUTTER, columns: Collection[int] = ()) -> list[_Run]:
+    """Join the runs of a row unless a gap of ``max_gap`` font heights separates them, or one begins at a column."""
     out: list[_Run] = []
     for run in sorted(row, key=lambda r: (r.x0, r.x1)):
         last = next((s for s in reversed(out) if s.x1 <= run.x0 + 0.6 * run.size), None)
-        if last is not None and run.x0 - last.x1 < max_gap * min(run.size, last.size):
+        is_near = last is not None and run.x0 - last.x1 < max_gap * min(run.size, last.size)
+        if last is not None and is_near and round(run.x0) not in columns:
             last.units += run.units
             last.x1, last.size = max(last.x1, run.x1), max(last.size, run.size)
         else:
@@ -339,7 +343,11 @@ def _find_median(numbers: Sequence[float]) -> float:
 def _list_region_units(region: list[_Run], line: int) -> tuple[list[TextUnit], int]:
     """Return the units of a region, row by row, each with its separator."""
     out: list[TextUnit] = []
-    rows = [_join_runs_of_row(row, CELL) for row in _group_runs_into_rows(region)]
+    runs = _group_runs_into_rows(region)
+    rows = [_join_runs_of_row(row, CELL) for row in runs]
+    starts = Counter(round(cell.x0) for row in rows for cell in row[1:])
+    if columns := {x for x, count in starts.items() if count >= _LEAST_CELLS}:
+        rows = [_join_runs_of_row(row, CELL, columns) for row in runs]  # a long cell may touch the next column
     right = max((s.x1 for row in rows for s in row), default=0.0)
     before: list[_Run] = []
     for row in rows:

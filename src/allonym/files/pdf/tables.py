@@ -1,0 +1,108 @@
+"""Tables of pages: the role of each cell, by what is decided about its column.
+
+A table is a run of rows with cells that stand below one another, see :func:`find_tables`. Its columns are looked at as
+those of a sheet are, see :mod:`allonym.files.columns`. What belongs to no table is prose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from allonym.document import PROSE
+from allonym.files.pdf.layout import TextUnit
+from allonym.files.sheets import LEAST_COLUMNS, LEAST_ROWS, find_table_places
+from allonym.policy import Policy
+
+
+@dataclass(slots=True)
+class _Cell:
+    """The units ``start:end`` of the file, half-open, and their left and right end on the page."""
+
+    start: int
+    end: int
+    x0: float
+    x1: float
+    text: str = field(repr=False)
+
+
+def find_cell_roles(units: Sequence[TextUnit], policy: Policy) -> list[str]:
+    """Return the role of each unit; an empty list where the file has no table.
+
+    Args:
+        units: all units of the file, in reading order.
+        policy: its detectors read a sample of each column.
+    """
+    roles: list[str] = []
+    for table in find_tables(units):
+        grid = {
+            str(number): {str(column): ((cell.start, cell.end), cell.text) for column, cell in enumerate(row)}
+            for number, row in enumerate(table)
+        }
+        for (start, end), place in find_table_places(grid, policy).items():
+            if start < end:
+                roles = roles or [PROSE] * len(units)
+                roles[start:end] = [place.role] * (end - start)
+    return roles
+
+
+def find_tables(units: Sequence[TextUnit]) -> Iterator[list[list[_Cell]]]:
+    """Yield the tables of at least three columns and four rows; all rows of one have the same number of cells.
+
+    A row may lack cells, if those it has stand below others; its missing cells are empty.
+    """
+    rows: list[list[_Cell]] = []
+    for row in _split_into_rows(units):
+        fitted = _fit_into_columns(row, rows) if rows else None
+        if fitted is None:
+            yield from _check_size(rows)
+            rows = [row] if len(row) >= LEAST_COLUMNS else []
+        else:
+            rows.append(fitted)
+    yield from _check_size(rows)
+
+
+def _check_size(rows: list[list[_Cell]]) -> Iterator[list[list[_Cell]]]:
+    if len(rows) >= LEAST_ROWS:
+        yield rows
+
+
+def _split_into_rows(units: Sequence[TextUnit]) -> Iterator[list[_Cell]]:
+    """Yield the lines of the pages that run from left to right, divided into cells."""
+    row: list[_Cell] = []
+    start, page, line = 0, -1, -1
+    for end in range(1, len(units) + 1):
+        if (
+            end < len(units)
+            and units[end].line == units[start].line
+            and units[end].first.page == units[start].first.page
+        ):
+            continue
+        head, last = units[start], units[end - 1].first
+        is_next_cell = head.before == "\t" and head.first.page == page and head.line == line + 1
+        if row and not is_next_cell:
+            yield row
+            row = []
+        if abs(head.first.angle) < 0.01:
+            text = "".join(unit.before * (unit is not head) + unit.text for unit in units[start:end])
+            row.append(_Cell(start, end, head.first.x, last.x + last.width, text.strip()))
+        page, line, start = head.first.page, head.line, end
+    if row:
+        yield row
+
+
+def _fit_into_columns(row: list[_Cell], above: Sequence[Sequence[_Cell]]) -> list[_Cell] | None:
+    """Return a row with an empty cell for each column that it lacks; None where it does not fit below the others."""
+    ends = [
+        (min(cells[i].x0 for cells in above if cells[i].text), max(cells[i].x1 for cells in above if cells[i].text))
+        for i in range(len(above[0]))
+    ]
+    fitted: list[_Cell] = []
+    rest = list(row)
+    for left, right in ends:
+        if rest and rest[0].x0 < right and left < rest[0].x1:
+            fitted.append(rest.pop(0))
+        else:
+            fitted.append(_Cell(row[0].start, row[0].start, left, right, ""))
+    is_full = not rest and 2 * sum(bool(cell.text) for cell in fitted) > len(fitted)
+    return fitted if is_full else None
