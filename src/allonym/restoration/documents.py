@@ -98,8 +98,8 @@ def find_origin_by_replacements(
     if not shared.intersection(telling):
         return Origin()
     (plan,) = reader.find_by_rows(first)
-    made = {edit.replacement.casefold() for edit in plan.plan.edits if edit.replacement.strip()}
-    has_most = best >= _LEAST_SHARE * len(made)
+    replacements = {edit.replacement.casefold() for edit in plan.plan.edits if edit.replacement.strip()}
+    has_most = best >= _LEAST_SHARE * len(replacements)
     has_all = len(shared) == len(documents) and shared.issubset(telling)
     return Origin((plan,), remaining=(plan.plan.edits,)) if has_most or has_all else Origin()
 
