@@ -192,6 +192,7 @@ class PartFile:
         """
         if not self.stream.closed:
             self.sync() if is_durable else self.stream.flush()
+        if os.name == "nt":  # which renames no open file
             self.stream.close()
         check_plain_target(self.target)
         if not self.private:
@@ -201,6 +202,7 @@ class PartFile:
         else:
             os.link(self.path, self.target)
             self.path.unlink()
+        self.stream.close()  # which ends the lock; before the renaming, others would take the file for an abandoned one
 
     def close(self, *, remove: bool) -> None:
         """Close the file without finishing it."""

@@ -168,6 +168,20 @@ def test_the_next_process_removes_what_a_killed_one_has_left(tmp_path):
     used.close(remove=True)
 
 
+def test_a_file_is_locked_until_it_has_its_name(tmp_path, monkeypatch):
+    rename = os.replace
+
+    def write_another_file_first(source, target):
+        if Path(target).name == "a":
+            partfile._remove_abandoned_files.cache_clear()
+            write_file(tmp_path / "b", b"2")
+        rename(source, target)
+
+    monkeypatch.setattr(os, "replace", write_another_file_first)
+    write_file(tmp_path / "a", b"1")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+
+
 def test_where_there_are_no_locks_the_files_of_others_stay(tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "no locks available")

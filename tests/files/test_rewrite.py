@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allonym import partfile
 from allonym.document import Document
 from allonym.errors import DataError, UsageError
 from allonym.files import read_documents
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
+from allonym.partfile import write_file
 
 
 def same(number: int, document: Document) -> tuple[str, ...]:
@@ -163,6 +165,20 @@ def test_no_file_stays_open_until_the_end(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, was)
     assert {p.read_text() for p in (tmp_path / "out").iterdir()} == {"ONE"}
+
+
+def test_another_process_in_the_folder_removes_no_file_that_waits_for_the_others(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / "in" / f"{name}.txt").parent.mkdir(exist_ok=True)
+        (tmp_path / "in" / f"{name}.txt").write_text(name)
+
+    def write_beside(number: int, document: Document) -> tuple[str, ...]:
+        partfile._remove_abandoned_files.cache_clear()
+        write_file(tmp_path / "out" / "other.txt", b"x")
+        return tuple(document.part_texts())
+
+    assert rewrite_path(tmp_path / "in", tmp_path / "out", write_beside) == 2
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["a.txt", "b.txt", "other.txt"]
 
 
 def test_a_broken_record_is_an_error(tmp_path: Path) -> None:

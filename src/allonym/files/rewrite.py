@@ -14,7 +14,7 @@ from allonym.files.items import Item, check_outputs_distinct, check_targets_free
 from allonym.files.output import ChunkOutput
 from allonym.files.record import Draft, Failure, Job, list_changed_words, render_and_verify_draft
 from allonym.files.tasks import parse_all_chunks
-from allonym.partfile import PartFile
+from allonym.partfile import PartFile, remove_part_files
 from allonym.policy import Policy
 
 Parts = Callable[[int, Document], "tuple[str, ...] | None"]
@@ -68,6 +68,7 @@ def rewrite_path(
     if not ids:
         policy = policy.with_(columns={f(name): "keep" for name in ID_NAMES for f in (str, str.upper, str.title)})
     job = Job(policy, fields=tuple(fields or ()), has_neutralised_cells=has_neutralised_cells)
+    remove_part_files(item.target for item in items if item.target is not None)
     number = written = file_written = 0
     finished: list[PartFile] = []
     part: PartFile | None = None
@@ -75,7 +76,8 @@ def rewrite_path(
         for item, lines, parsed, last in parse_all_chunks(items, job, is_folder):
             if part is None:
                 assert item.target is not None
-                part, file_written = PartFile(item.target), 0
+                # Announced, for the next process would take a closed one for an abandoned one.
+                part, file_written = PartFile(item.target, announce=str), 0
                 stack.callback(part.close, remove=True)
                 out = ChunkOutput(item, part)
             if parsed is not None:
