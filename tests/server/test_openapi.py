@@ -86,6 +86,14 @@ def test_the_shapes_have_descriptions_and_the_important_ones_examples(described)
         assert "examples" in json.dumps(shapes[next(n for n in shapes if n == name or n.endswith(f"__{name}"))]), name
 
 
+def test_an_export_is_of_the_type_that_is_described(site, described):
+    admin = site.program("admin")
+    assert admin.post("/v1/projects", json={"name": "exported"}).status_code == 201
+    answer = admin.get("/v1/projects/exported/export")
+    content = described["paths"]["/v1/projects/{name}/export"]["get"]["responses"]["200"]["content"]
+    assert (answer.status_code, [answer.headers["content-type"]]) == (200, list(content))
+
+
 @pytest.fixture(scope="module")
 def live(make_live, tmp_path_factory):
     """A server as users run it."""

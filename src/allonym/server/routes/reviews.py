@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
-from fastapi.responses import PlainTextResponse
+from fastapi.responses import Response
 from starlette.concurrency import run_in_threadpool
 
 from allonym.document import Document
@@ -197,14 +197,20 @@ def get_agreement(name: Name, caller: ProjectReviewer, services: AnyServices) ->
     return wire.Agreed.model_validate(measure_reviews(services.queue.list_documents_and_readings(name)).to_dict())
 
 
-@router.get("/projects/{name}/export", response_class=PlainTextResponse, summary="Training text")
-def export_reviews(name: Name, caller: ProjectAdjudicator, services: AnyServices) -> PlainTextResponse:
+class JsonLines(Response):
+    """JSON values, one a line."""
+
+    media_type = "application/x-ndjson"
+
+
+@router.get("/projects/{name}/export", response_class=JsonLines, summary="Training text")
+def export_reviews(name: Name, caller: ProjectAdjudicator, services: AnyServices) -> JsonLines:
     """The settled documents as JSON lines for `allonym train ner`. They hold the originals; the audit
     log shows who took them."""
     lines = list(format_settled_training_lines(name, services.queue.list_documents_and_readings(name, "done")))
     services.accounts.record_action(caller, "reviews exported", {"documents": len(lines)})
     headers = {"content-disposition": 'attachment; filename="reviews.jsonl"', "cache-control": "no-store"}
-    return PlainTextResponse("".join(lines), media_type="application/x-ndjson", headers=headers)
+    return JsonLines("".join(lines), headers=headers)
 
 
 @router.get("/lists", summary="Terms that are always or never found")
