@@ -64,7 +64,7 @@ def test_with_the_original_only_what_stands_in_it_is_proposed(rules: Policy) -> 
     pseudonyms = "Pam: This is Odette Marlow from Quarnex, mail odette@marlow.example or ask in Bryndelby."
     alone, beside = (second_reading(o, [pseudonyms], policy=rules) for o in (None, [ORIGINAL]))
     assert "odette@marlow.example" in said(alone)
-    assert set(said(beside)) == {"Quarnex", "Bryndelby"}
+    assert set(said(beside)) == {"Pam", "Quarnex", "Bryndelby"}
     assert beside.elsewhere > 0
     assert (alone.with_original, beside.with_original) == (False, True)
 
@@ -86,10 +86,10 @@ def _terms(label: str, *terms: str) -> TermList:
 
 def test_capitals_in_mid_sentence(rules: Policy) -> None:
     policy = rules.with_(detectors=("rules",))
-    text = 'Sure. Wednesday I met with Quimby Vance and Ostrander. Then went home on Monday. "Fine" I said to AQX.'
+    text = 'Delphi! Sure. Oh. Don\'t. Wednesday I met with Quimby Vance and Ostrander. Then went home on Monday. "Fine" I said to AQX.'
     found = second_reading(None, [text], policy=policy)
-    assert set(said(found)) >= {"Quimby Vance", "Ostrander", "AQX"}
-    assert not {"Sure", "Then", "Monday", "Fine", "I"} & set(said(found))
+    assert set(said(found)) >= {"Delphi", "Quimby Vance", "Ostrander", "AQX"}
+    assert not {"Sure", "Oh", "Don't", "Then", "Monday", "Fine", "I"} & set(said(found))
     assert all(m.source == CAPITALS for m in found.conversations[0].marks)
     assert second_reading(None, [text], policy=policy, capitals=False).proposals == 0
 

@@ -1,9 +1,10 @@
 """A second reading of anonymised texts: possible leaks, as marks that a person confirms or rejects.
 
 It is independent of the anonymisation in three ways. Every detector reads at a far lower threshold than in any preset,
-whatever labels the policy left out. A reader of capitals that is no model proposes words that look like names in
-mid-sentence. And text beside a placeholder is read as the rest of a mention that was only partly removed. It is made to
-miss little, so many of its proposals are wrong: a person decides (P2, section 4.1).
+whatever labels the policy left out. A reader of capitals that is no model proposes words that look like names: in
+mid-sentence, and at the start of a sentence where no dictionary has them. And text beside a placeholder is read as the
+rest of a mention that was only partly removed. It is made to miss little, so many of its proposals are wrong: a person
+decides (P2, section 4.1).
 
 Text in placeholders is not proposed. Where the original texts are available, only text that occurs in them is proposed:
 without them a pseudonym looks like a person who was missed.
@@ -18,7 +19,7 @@ from dataclasses import field
 from types import MappingProxyType
 
 from allonym import pipeline
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Document, Interval, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UsageError
 from allonym.evaluate.marking import Mark, Marked, list_mark_rows
@@ -41,6 +42,8 @@ _DETECTORS = ("rules", "spoken", "lexicon", "speakers", "tagger")
 _OTHER = "OTHER_IDENTIFYING_ATTRIBUTE"
 _CAPITALS_SCORE = 0.2
 _NO_NAMES = read_word_list("no_names")
+_LEAST_UNKNOWN = 3  # letters of a word at the start of a sentence that may be a name
+_CHAT = read_word_list("chat_words")
 _SMALL = read_word_list("function_words") | read_word_list("titles")
 _EDGES = " \t\r\n.,;:!?'’\"()[]<>-"
 _NAME = re.compile(r"(?<![\w'’])[A-Z][\w&]*(?:['’.-][\w&]+)*")
@@ -198,7 +201,9 @@ def _find_candidates(
 
 
 def _find_capitalised_names(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
-    """Find words that look like names: not at the start of a sentence, and no ordinary capitalised words."""
+    """Find words that look like names: at the start of a sentence only if no dictionary has them, and none that
+    have a capital anyway.
+    """
     bare = list(text)
     for placeholder in placeholders:
         bare[placeholder.start : placeholder.end] = "_" * (placeholder.end - placeholder.start)
@@ -214,7 +219,9 @@ def _find_capitalised_names(text: str, placeholders: Sequence[Placeholder]) -> I
             continue
         if phrase is not None:
             yield phrase
-        phrase = None if _SENTENCE.search(shown, max(0, start - 8), start) else (start, end)
+        stem = word.removesuffix("n't").partition("'")[0]
+        is_plain = len(stem) < _LEAST_UNKNOWN or stem in read_dictionary() or stem in _CHAT
+        phrase = None if is_plain and _SENTENCE.search(shown, max(0, start - 8), start) else (start, end)
     if phrase is not None:
         yield phrase
 

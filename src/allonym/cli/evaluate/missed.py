@@ -126,7 +126,7 @@ def second_reading(
     point: float = declare_setting(0.02, "threshold of the tagger; a lower one proposes more", low=0, high=1),
     wide: bool = declare_setting(False, "also detect occupations, origins, works, events and all other labels"),
     policy: str | None = declare_policy(None, "detect with this policy instead"),
-    capitals: bool = declare_setting(True, "also propose capitalised words in mid-sentence"),
+    capitals: bool = declare_setting(True, "also propose capitalised words that may be names"),
     field: tuple[str, ...] = FIELD,
     original_field: tuple[str, ...] = declare_setting((), "the same for --original", option="NAME"),
     format: str | None = FORMAT,
