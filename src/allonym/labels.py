@@ -10,7 +10,7 @@ import copyreg
 import csv
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -29,6 +29,9 @@ copyreg.pickle(MappingProxyType, lambda table: (_make_read_only, (dict(table),))
 
 SCHEMES = ("presidio", "spacy", "conll", "dlp", "tab", "textwash", "p1", "p2", "p5")
 """Names of the foreign schemes. ``spacy`` is OntoNotes; ``p1``, ``p2`` and ``p5`` are the papers' own names."""
+
+TAG_LANGUAGES = ("de", "fr", "es", "it", "pt", "nl", "pl", "sv")
+"""Languages, as ISO 639-1 codes, in which tags can call labels: ``[OSOBA_1]`` for ``[PERSON_1]``."""
 
 UNREAD_TEXT = "UNREAD_TEXT"
 """The label of passages that a policy covers whole, because no detector of names reads their language."""
@@ -131,6 +134,12 @@ class Taxonomy:
                 return names[0]
         return None
 
+    def to_language(self, label: str, language: str) -> str | None:
+        """Return a language's name for ``label`` or its nearest ancestor that has one; None where there is none."""
+        check_names("language", (language,), TAG_LANGUAGES)
+        names = read_tag_names()[language]
+        return next((names[name] for name in self.lineage(label) if name in names), None)
+
     def from_scheme(self, name: str, scheme: str) -> tuple[str, ...]:
         """Return all labels that the scheme calls ``name``, in table order; empty where it has no such name."""
         check_names("scheme", (scheme,), SCHEMES)
@@ -144,6 +153,14 @@ def _map_foreign_names(taxonomy: Taxonomy, scheme: str) -> dict[str, tuple[str, 
         for foreign in label.names.get(scheme, ()):
             by_name.setdefault(foreign, []).append(label.name)
     return {foreign: tuple(labels) for foreign, labels in by_name.items()}
+
+
+@cache
+def read_tag_names() -> Mapping[str, Mapping[str, str]]:
+    """Read how tags call labels: language to label to name."""
+    lines = files("allonym").joinpath("tag_names.tsv").read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t"))
+    return {code: {row["name"]: row[code] for row in rows} for code in TAG_LANGUAGES}
 
 
 def _read_taxonomy() -> Taxonomy:

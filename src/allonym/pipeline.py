@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from allonym.detection.languages import count_languages, settle_language
 from allonym.detection.selection import (
     count_unread_characters,
     explain_candidates,
@@ -144,6 +145,7 @@ def replace_found(
         keep_plan: with a book, also keep the plan, by which the vault restores this very text exactly.
     """
     document = add_turns(document)
+    policy = settle_language(policy, document.text)
     linked = link(document, spans, policy.taxonomy) if linked is None else linked
     if book is not None and book.register is not None and policy.consistent in ("auto", "scope"):
         linked = follow_register(document, linked, book.register, policy.taxonomy, key)
@@ -162,6 +164,7 @@ def replace_found(
         operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
         offline=count_offline_entities(plan.notes),
         unread=count_unread_characters(document, policy),
+        languages=count_languages(document.text),
     )
     return Anonymized(text, parts, plan, report, document.id, tuple(spans))
 

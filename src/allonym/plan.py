@@ -127,6 +127,7 @@ class Report(Mapping[str, object]):
         operators: how many edits each operator made.
         offline: how many entities got an offline pseudonym because a model had no usable value for them.
         unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
+        languages: the same of all passages that are not English.
     """
 
     characters: int = 0
@@ -136,6 +137,7 @@ class Report(Mapping[str, object]):
     operators: Mapping[str, int] = field(default_factory=dict)
     offline: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> object:
         if name not in self.__dataclass_fields__:

@@ -22,9 +22,9 @@ from typing import Any, get_args
 
 from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError, check_names, tell_policy_errors
-from allonym.labels import SCHEMES, TAXONOMY, UNREAD_TEXT, Kind, Label, Taxonomy
+from allonym.labels import TAXONOMY, UNREAD_TEXT, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule
-from allonym.protocol import check_options
+from allonym.protocol import TAG_NAMES, check_options
 from allonym.settings import (
     REQUIRED,
     Setting,
@@ -54,7 +54,7 @@ class Policy:
     """What to find and how to replace it. Immutable; compared and hashed by identity.
 
     Attributes:
-        name, description, language: for people and reports. Language is an ISO 639-1 code.
+        name, description, language: for people and reports. Language is an ISO 639-1 code, or ``auto``.
         unknown_language: what becomes of passages in languages that no detector reads: ``rules`` looks in them for what
             needs no reading, ``cover`` covers them whole, and ``refuse`` refuses the document.
         threshold: score from 0 to 1 that a finding needs where its label's rule names none.
@@ -69,7 +69,7 @@ class Policy:
             fiction, stay.
         rules: label to :class:`Rule`; a label without one takes its nearest ancestor's, else ``default``.
         default: the rule of last resort.
-        style, names: how tags are written, and the scheme whose names they show (``""``: allonym's own).
+        style, names: how tags are written, and whose names of labels they show, one of ``protocol.TAG_NAMES``.
         dictionary: terms to find in every document.
         exclusions: terms that are never covered, per label (``"*"``: any label).
         metadata: label to the keys of ``Document.meta`` that list its terms for that document.
@@ -313,7 +313,10 @@ class TagTable(SettingGroup):
 
     style: str = declare_setting("[{label}_{n}]", "form of a tag", noun="style")
     names: str = declare_setting(
-        "", "scheme whose names of labels tags show; empty: our own", one_of=("", *SCHEMES), noun="scheme"
+        "",
+        "scheme, or language (language: the texts'), whose names of labels tags show",
+        one_of=TAG_NAMES,
+        noun="scheme",
     )
 
 
@@ -340,7 +343,7 @@ class PolicyFile(SettingGroup):
     name: str = declare_setting("", "name of the policy")
     extends: str = declare_setting("", "preset or file that this policy starts from")
     description: str = declare_setting("", "one line for people")
-    language: str = declare_setting("en", "ISO 639-1 code of the texts' language")
+    language: str = declare_setting("en", "ISO 639-1 code of the texts' language; auto: that of most of each document")
     unknown_language: str = declare_setting(
         "rules",
         "passages in a language that no detector reads: rules (only rules and lists work there), cover (all of it is "

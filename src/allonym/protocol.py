@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from allonym import registry
 from allonym.document import Document, Entity, Span
 from allonym.errors import PolicyError, UnknownNameError, UsageError, tell_policy_errors
-from allonym.labels import SCHEMES
+from allonym.labels import SCHEMES, TAG_LANGUAGES
 from allonym.settings import Setting as Option
 from allonym.settings import make_setting
 from allonym.text.placeholders import SURROGATES, Grammar
@@ -248,14 +248,28 @@ def get_operator(name: str, where: str = "") -> Operator:
 
 # Tags and grammars under a policy
 
+AUTO = "auto"
+"""The language of a policy for texts in any: that of most of each document."""
+
+BY_LANGUAGE = "language"
+"""Tags call labels in the language of the policy, or of the document where that is ``auto``."""
+
+TAG_NAMES = ("", *SCHEMES, *TAG_LANGUAGES, BY_LANGUAGE)
+"""What may be asked for as the names of labels in tags."""
+
 
 def get_tag_label_and_style(policy: Policy, label: str) -> tuple[str, str]:
     """Return the name that a policy's tags give to a label, and their style."""
     rule = policy.rule(label)
     scheme = rule.options.get("names")
-    if not isinstance(scheme, str) or scheme not in ("", *SCHEMES):
+    if not isinstance(scheme, str) or scheme not in TAG_NAMES:
         scheme = policy.names
-    name = policy.taxonomy.to_scheme(label, scheme) if scheme and label in policy.taxonomy else None
+    if scheme == BY_LANGUAGE:
+        scheme = policy.language if policy.language in TAG_LANGUAGES else ""
+    name = None
+    if label in policy.taxonomy and scheme:
+        change = policy.taxonomy.to_language if scheme in TAG_LANGUAGES else policy.taxonomy.to_scheme
+        name = change(label, scheme)
     style = rule.options.get("style")
     if not isinstance(style, str):
         style = get_operator_traits(get_operator(rule.operator)).style or policy.style
@@ -266,12 +280,15 @@ def get_tag_label_and_style(policy: Policy, label: str) -> tuple[str, str]:
 def list_policy_grammars(policy: Policy) -> tuple[Grammar, ...]:
     """Return the grammars of what a policy writes, with its own labels, styles and options."""
     names: dict[Grammar, set[str]] = {}
-    for label in policy.taxonomy:
-        rule = policy.rule(label.name)
-        name, style = get_tag_label_and_style(policy, label.name)
-        declared = get_operator_traits(get_operator(rule.operator)).grammar({**rule.options, "style": style})
-        for grammar in (Grammar((style,)), replace(declared, least=1)):
-            names.setdefault(grammar, set()).add(name)
+    is_auto = policy.language == AUTO
+    policies = [policy.with_(language=code) for code in ("en", *TAG_LANGUAGES)] if is_auto else [policy]
+    for written in policies:
+        for label in written.taxonomy:
+            rule = written.rule(label.name)
+            name, style = get_tag_label_and_style(written, label.name)
+            declared = get_operator_traits(get_operator(rule.operator)).grammar({**rule.options, "style": style})
+            for grammar in (Grammar((style,)), replace(declared, least=1)):
+                names.setdefault(grammar, set()).add(name)
     return tuple(replace(grammar, labels=frozenset(labels)) for grammar, labels in names.items())
 
 

@@ -59,7 +59,7 @@ def test_a_folder_is_summed_up_in_one_line_and_in_the_report(run, tmp_path, work
     assert result.code == 0
     assert result.err.count(WARNING) == 1 and "of the text: German, Polish" in result.err
     told = json.loads(report.read_text())
-    assert told["unread"] == {"de": 4 * len(GERMAN.strip()), "pl": len(POLISH.strip())}
+    assert told["unread"] == told["languages"] == {"de": 4 * len(GERMAN.strip()), "pl": len(POLISH.strip())}
 
 
 def test_a_policy_that_refuses_ends_with_1_and_writes_nothing(run, tmp_path, policy):
@@ -91,3 +91,9 @@ def test_the_page_of_findings_warns(run, tmp_path):
     (tmp_path / "a.txt").write_text(GERMAN, encoding="utf-8")
     assert run("detect", str(tmp_path / "a.txt"), "-p", "default", "--html", str(tmp_path / "a.html")).code == 0
     assert "names were not looked for in 100 % of the text: German" in (tmp_path / "a.html").read_text()
+
+
+def test_a_run_names_the_package_that_reads_a_language(run):
+    german = run("anonymize", "-", "-p", "default", stdin=GERMAN.encode()).err
+    assert german.endswith("; 'pip install ./packages/languages' in a copy of the repository reads German\n")
+    assert "pip install" not in run("anonymize", "-", "-p", "default", stdin=POLISH.encode()).err

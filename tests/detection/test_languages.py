@@ -14,7 +14,9 @@ import allonym
 from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.languages import (
+    count_languages,
     describe_unread,
+    find_main_language,
     hide_unread,
     identify_passages,
     list_unread,
@@ -234,3 +236,10 @@ def test_an_article_is_adapted_in_english_only():
     text = "Puede escribir a lucia@correo.example o llamar por la tarde, porque mi madre no oye bien el timbre."
     assert "escribir a [EMAIL_ADDRESS_1]" in allonym.anonymize(text).text
     assert "send an [EMAIL_ADDRESS_1]" in allonym.anonymize("Please send a lucia@mail.example link to them.").text
+
+
+def test_short_letters_of_nouns_are_in_the_language_of_their_small_words():
+    text = "Sehr geehrte Frau Brook,\n\nIhre Kundennummer lautet 4471. Meine Schwester Ada wohnt in Leeds.\n"
+    assert find_main_language(text) == "de" and count_languages(text) == {"de": len(text.strip())}
+    names = "Ada von Brook, Tom de la Reed, Sehr Lee, Jan van Dyk, Max zum Felde"
+    assert find_main_language(names) == "en" and count_languages(names) == {}

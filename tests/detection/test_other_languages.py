@@ -69,3 +69,8 @@ def test_a_policy_that_looks_for_people_alone_gets_no_places(policy):
     assert {s.label for d in build_detectors(people) for s in d(Document("", GERMAN)) if s.source == "tagger"} == {
         "PERSON"
     }
+
+
+def test_what_is_said_of_the_package_is_what_it_reads(policy):
+    assert other_languages.list_package_languages() == other_languages.PACKAGE_LANGUAGES | {"nb", "nn", "bs"}
+    assert other_languages.advise_package(["de"]) == ""

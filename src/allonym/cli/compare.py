@@ -63,13 +63,16 @@ def presidio(
     from allonym.files import read_documents
     from allonym.integrations import presidio_compare
     from allonym.policy import Policy
+    from allonym.protocol import AUTO
 
     check_report_suffix(report)
     if report is not None:
         check_outputs([report], files, overwrite)
     loaded = Policy.load(policy)
     model = model or presidio_compare.find_spacy_model()
-    analyze = presidio_compare.open_presidio(str(config or ""), model, loaded.language, threshold)
+    analyze = presidio_compare.open_presidio(
+        str(config or ""), model, "en" if loaded.language == AUTO else loaded.language, threshold
+    )
     documents = (
         replace(
             document, id=document.id if file.is_dir() or document.id == file.name else f"{file.name}, {document.id}"

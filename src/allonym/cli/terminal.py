@@ -63,8 +63,9 @@ def print_unread_warning(unread: Mapping[str, int], characters: int) -> None:
     """Warn of passages in languages that no detector reads, if there are any: their characters by language."""
     if unread:
         from allonym.detection.languages import describe_unread
+        from allonym.detection.other_languages import advise_package
 
-        print_note(describe_unread(unread, characters), label="warning:")
+        print_note(describe_unread(unread, characters) + advise_package(unread), label="warning:")
 
 
 def report_failure(message: str, code: int = 1) -> click.exceptions.Exit:

@@ -26,8 +26,10 @@ from allonym.detection import ANY_LANGUAGE
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.technical import find_technical_passages
-from allonym.detection.words import read_dictionary, read_ordinary_words, read_word_list
+from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, subtract_intervals, trim_blanks
+from allonym.policy import Policy
+from allonym.protocol import AUTO
 from allonym.text.words import LETTERS
 
 ENGLISH = "en"
@@ -96,11 +98,37 @@ def read_words_of_languages(name: str) -> Mapping[str, frozenset[str]]:
 
 
 def _identify_form(text: str) -> str:
-    """The language that most words of fields in a text are of; empty where they are too few."""
-    words = set(map(str.lower, LETTERS.findall(text))) - read_dictionary()
-    counts = {code: len(words & fields) for code, fields in read_words_of_languages("form_words").items()}
+    """The language that most words of fields and function words in a text are of; empty where they are too few."""
+    words = set(map(str.lower, LETTERS.findall(text))) - _read_english_words()
+    tables = [read_words_of_languages(name) for name in ("form_words", "function_words")]
+    counts = {code: len(words & (tables[0][code] | tables[1][code])) for code in tables[0]}
     first = min(counts, key=lambda code: (-counts[code], code))
     return first if counts[first] >= _FORM_WORDS else ""
+
+
+def count_languages(text: str) -> dict[str, int]:
+    """The characters of the passages that are not English, by language, the most first."""
+    counts: Counter[str] = Counter()
+    for passage in list_unread(text, {ENGLISH}):
+        counts[passage.language] += passage.end - passage.start
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def find_main_language(text: str) -> str:
+    """The language of most of a text; English where no other is told."""
+    counts = count_languages(text)
+    first = next(iter(counts), ENGLISH)
+    return first if 2 * counts.get(first, 0) > len(text.strip()) else ENGLISH
+
+
+def settle_language(policy: Policy, text: str) -> Policy:
+    """A policy for the language of most of a text where its language is ``auto``; else the policy."""
+    return _change_language(policy, find_main_language(text)) if policy.language == AUTO else policy
+
+
+@lru_cache(maxsize=64)
+def _change_language(policy: Policy, language: str) -> Policy:
+    return policy.with_(language=language)
 
 
 def read_model_languages(code: object) -> frozenset[str]:

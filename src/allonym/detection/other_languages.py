@@ -7,7 +7,7 @@ is read where it is in a language whose figures on unseen text earned it a place
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
-from allonym.detection.languages import ENGLISH, list_unread
+from allonym.detection.languages import ENGLISH, list_unread, name_languages
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.unread_names import read_no_names
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from allonym.models.wordtagger import WordTagger
 
 _PACKAGE = "allonym_languages"
+PACKAGE_LANGUAGES = frozenset("da de hr hu no pt ro ru sk sl sv".split())
+"""ISO 639 codes of what the package reads, for those who have not installed it."""
+
 _ALIKE = {"nb": "no", "nn": "no", "bs": "hr"}
 """Languages that are read as another, which they resemble in writing."""
 _CYRILLIC = frozenset({"sr"})  # what is told to be Serbian is in Cyrillic letters, which the tagger has not seen there
@@ -58,6 +61,14 @@ def list_package_languages() -> frozenset[str]:
         return frozenset()
     earned = frozenset(model.about["languages"]) - _CYRILLIC
     return earned | {code for code, other in _ALIKE.items() if other in earned}
+
+
+def advise_package(unread: Iterable[str]) -> str:
+    """Say how some unread languages can be read, as the end of a warning; empty where nothing can be done."""
+    codes = [code for code in unread if code in PACKAGE_LANGUAGES or _ALIKE.get(code) in PACKAGE_LANGUAGES]
+    if not codes or find_spec(_PACKAGE) is not None:
+        return ""
+    return f"; 'pip install ./packages/languages' in a copy of the repository reads {name_languages(codes)}"
 
 
 def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -> Callable[[Document], list[Span]]:

@@ -35,6 +35,7 @@ from allonym.models.tagger import ENGLISH, Tagged, TaggerModel, load_tagger
 from allonym.models.tags import LABELS, NAME_PARTS, decode_tags
 from allonym.models.wordtagger import KINDS
 from allonym.policy import Policy
+from allonym.protocol import AUTO
 from allonym.text.names import TITLES as NAME_TITLES
 from allonym.text.names import find_given_name_variants
 from allonym.text.words import find_words
@@ -105,7 +106,7 @@ def build_detector(policy: Policy) -> Callable[[Document], list[Span]]:
     settings = policy.settings("tagger")
     folder = Path(settings["model"]) if settings["model"] else ENGLISH
     others_read = list_package_languages() if folder == ENGLISH else frozenset[str]()
-    if folder == ENGLISH and policy.language not in {"en", *others_read}:
+    if folder == ENGLISH and policy.language not in {"en", AUTO, *others_read}:
         raise UsageError(
             f"the embedded tagger knows English, the policy {policy.name!r} is for {policy.language!r}; train one with "
             "'allonym train ner' and name it in [detect.tagger] model, or leave the tagger out of detect.detectors"

@@ -133,6 +133,7 @@ class Tally:
     quarantined: int = 0
     offline: int = 0
     unread: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
     exceptions: int = 0
     labels: Counter[str] = field(default_factory=Counter)
     operators: Counter[str] = field(default_factory=Counter)
@@ -243,6 +244,7 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.operators.update(outcome.report.operators)
         tally.offline += outcome.report.offline
         tally.unread.update(outcome.report.unread)
+        tally.languages.update(outcome.report.languages)
         tally.exceptions += count_covered_kept_parts(piece.document, outcome.plan.covered_intervals)
         tally.identifying_ids += is_id_identifying(piece.document, outcome.plan)
         tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))

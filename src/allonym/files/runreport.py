@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from allonym.detection import TAGGER
-from allonym.detection.languages import describe_unread
+from allonym.detection.languages import describe_unread, name_languages
+from allonym.detection.other_languages import advise_package
 from allonym.labels import UNREAD_TEXT
 from allonym.plan import ReaderScore
 from allonym.policy import Policy
@@ -41,6 +42,7 @@ class RunReport(Serialisable):
         labels, operators: mentions per label, edits per operator.
         offline: number of replacements from the offline pseudonyms instead of the language model.
         unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
+        languages: the same of all passages that are not English.
         exceptions: cells of columns that are kept, in which an identifier was found and covered.
         reader: sums over the documents of what disturbs a reader, see :class:`~allonym.plan.ReaderScore`.
         treated, left: how often each field was anonymised, and left unchanged; content other than text is included, as
@@ -74,6 +76,7 @@ class RunReport(Serialisable):
     seconds: float = 0.0
     offline: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
+    languages: Mapping[str, int] = field(default_factory=dict)
     exceptions: int = 0
     encodings: Mapping[str, int] = field(default_factory=dict)
     identifying_names: int = 0
@@ -146,9 +149,13 @@ class RunReport(Serialisable):
             )
         if self.offline:
             lines.append(f"model: {self.offline:,} values came from the offline pseudonyms; the plans' notes say why")
+        if self.languages:
+            listed = ", ".join(f"{name_languages([code])} ({n:,} characters)" for code, n in self.languages.items())
+            lines.append(f"passages that are not English: {listed}")
         if self.unread:
             covered = UNREAD_TEXT in self.labels
-            lines.append("warning: " + describe_unread(self.unread, self.characters, is_covered=covered))
+            what = describe_unread(self.unread, self.characters, is_covered=covered)
+            lines.append(f"warning: {what}{advise_package(self.unread)}")
         if self.quarantined:
             lines.append(f"{count_nouns(self.quarantined, 'record')} in quarantine, not in the output")
         for name, why in self.refused:

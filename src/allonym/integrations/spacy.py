@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from allonym.detection.adapters.labels import LabelMap
+from allonym.detection.languages import settle_language
 from allonym.document import Document, Span
 from allonym.errors import DataError, UsageError, hide_foreign_errors, require_extra
 from allonym.pipeline import AnyPolicy
@@ -57,7 +58,7 @@ def to_spacy(
     if listed and max(span.end for span in listed) > len(text):
         raise UsageError(f"a span ends at {max(s.end for s in listed)}, and the text at {len(text)}")
     with hide_foreign_errors("spaCy takes no text with lone surrogates", UnicodeEncodeError):
-        doc = (spacy.blank(loaded.language) if nlp is None else nlp).tokenizer(text)
+        doc = (spacy.blank(settle_language(loaded, text).language) if nlp is None else nlp).tokenizer(text)
     return mark_spans(doc, listed, [_name_label(span.label, scheme, loaded) for span in listed])
 
 

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.keys import derive_operator_key
-from allonym.labels import SCHEMES
-from allonym.protocol import Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
+from allonym.protocol import TAG_NAMES, Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
 from allonym.replace.cast import Ledger
 from allonym.text.placeholders import Grammar
 
@@ -52,8 +51,8 @@ def _check_tag_options(options: Mapping[str, Any], where: str) -> None:
     if "style" in options:
         check_tag_style(options["style"], f"{where}.style")
     names = options.get("names")
-    if names not in (None, "", *SCHEMES):
-        raise UnknownNameError("scheme", names, SCHEMES, f"{where}.names")
+    if names is not None and names not in TAG_NAMES:
+        raise UnknownNameError("scheme", names, TAG_NAMES[1:], f"{where}.names")
 
 
 def check_tag_style(style: str, where: str) -> None:
@@ -76,7 +75,7 @@ def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: 
 
     Args:
         style: form of this label's tags, with ``{label}`` and ``{n}``; by default the policy's.
-        names: scheme whose name for the label is written; by default the policy's.
+        names: scheme or language whose name for the label is written; by default the policy's.
     """
     return mention.tag
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from allonym.batch import run_ordered, split_field_name
+from allonym.detection.languages import settle_language
 from allonym.document import Document, Entity, Interval, Reach, Span, merge_intervals, subtract_intervals
 from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
@@ -383,7 +384,7 @@ def _make_base_plan(document: Document, entities: Sequence[Entity], section: Seq
         )
         if spans:
             edited.append(replace(entity, spans=spans))
-    return make_plan(document, edited, job.policy, key=job.key)
+    return make_plan(document, edited, settle_language(job.policy, document.text), key=job.key)
 
 
 def _list_warnings(pairs: _Read, job: _Job, missing: Sequence[int]) -> Iterator[str]:

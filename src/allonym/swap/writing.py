@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+from allonym.detection.languages import settle_language
 from allonym.document import Entity, Reach, Span, merge_intervals, subtract_intervals
 from allonym.errors import UnknownNameError
 from allonym.keys import derive_operator_key
@@ -298,6 +299,7 @@ class _Writer:
         )
         fixed: dict[Span, tuple[str, str]] = {}
         grouped: dict[int, list[tuple[Value, Sequence[Span]]]] = {}
+        language = settle_language(self.policy, document.text).language
         for c in chunk_indices:
             values: list[tuple[Value, Sequence[Span]]] = []
             is_keyed = False
@@ -308,8 +310,8 @@ class _Writer:
                 new: list[tuple[int, int, str]] = []
                 if is_swap:
                     donor = corpus.value_at(self.placed[slot])
-                    new = fit_donor(document.text, value, donor, language=self.policy.language)
-                elif treatment == "generalise" and self.policy.language == "en":
+                    new = fit_donor(document.text, value, donor, language=language)
+                elif treatment == "generalise" and language == "en":
                     new = self.nouns.list_noun_changes(document.text, value)
                 for span, (a, b, text) in zip(value.spans, new, strict=False):
                     if text != document.text[a:b]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from allonym.labels import SCHEMES, TAXONOMY
+from allonym.labels import SCHEMES, TAXONOMY, read_tag_names
 
 __all__ = [
     "PEERS",
@@ -313,6 +313,9 @@ def _map_labels_by_name() -> Mapping[str, str]:
         for label in TAXONOMY:
             for name in label.names.get(scheme, ()):
                 names.setdefault(_normalise_label_name(name), label.name)
+    for tag_names in read_tag_names().values():
+        for label_name, name in tag_names.items():
+            names.setdefault(name, label_name)
     names |= {label.name: label.name for label in TAXONOMY}
     return names | {name: label for label, further in _FURTHER_NAMES.items() for name in further.split()}
 

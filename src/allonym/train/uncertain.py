@@ -14,6 +14,7 @@ import numpy as np
 from allonym.detection.tagger import read_thresholds, sum_wanted_chances
 from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.policy import Policy
+from allonym.protocol import AUTO
 
 _SETTLED = 0.1  # probabilities below this, or above one minus this, are certain
 _FIXED = 50  # cost of opening a document, in words
@@ -35,7 +36,7 @@ def estimate_review_gain(text: str, policy: Policy) -> float:
         return 0.0
     settings = policy.settings("tagger")
     folder = Path(str(settings["model"])) if settings.get("model") else ENGLISH
-    if folder == ENGLISH and policy.language != "en":
+    if folder == ENGLISH and policy.language not in ("en", AUTO):
         return 0.0
     model = load_tagger(folder, int(str(settings["threads"])), bool(settings["gpu"]))
     tags = model(text).tags.astype(np.float64)

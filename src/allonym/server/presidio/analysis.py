@@ -25,6 +25,7 @@ from allonym.models.tags import LABELS, NAME_PARTS
 from allonym.pattern import PatternRule
 from allonym.pipeline import resolve_candidates
 from allonym.policy import Policy
+from allonym.protocol import AUTO
 from allonym.server.policies import load_policy
 from allonym.server.presidio import adhoc
 from allonym.server.wire.presidio import AnalyzeRequest
@@ -230,5 +231,5 @@ def _explain_finding(finding: _Finding, policy: Policy) -> dict[str, Any]:
 
 def check_language(language: str, policy: Policy) -> None:
     """Raise :class:`RequestError` in Presidio's words where the policy is for another language."""
-    if language.lower().partition("-")[0] != policy.language.lower():
+    if policy.language != AUTO and language.lower().partition("-")[0] != policy.language.lower():
         raise adhoc.make_refusal(NO_RECOGNIZER)
