@@ -58,7 +58,7 @@ def test_a_fixed_language_of_tags_and_one_of_a_rule(tmp_path):
     text = allonym.anonymize("Margaret Holloway's number is 212-555-0142.", Policy.load(path)).text
     assert text == "[PERSONNE_1]'s number is [TELEFONO_1]."
     path.write_text('extends = "default"\n[tag]\nnames = "xx"\n', "utf-8")
-    with pytest.raises(UnknownNameError, match="tag.names"):
+    with pytest.raises(UnknownNameError, match="unknown scheme"):
         Policy.load(path)
 
 
