@@ -47,7 +47,9 @@ _LINE_START = re.compile(r"^[ \t>]*(?=[^\W\d_])", re.MULTILINE)
 _GREETING = 60  # characters of a greeting at most
 _CAPITALS = 0.25  # share of capitalised words within sentences from which on a capital tells nothing
 _ENDING = 4  # letters of an ending
-_TOWN = 5  # class of size of a town: 100,000 inhabitants; where nouns have capitals, a million
+_TOWN = (
+    5  # class of size of a town: 100,000 inhabitants; a million if nouns have capitals and its name is a common word
+)
 _LEAST_NOUN = 6  # letters of a place where nouns have capitals
 _NO_WORDS = re.compile(r"[ \t\n\r\"'„“”«»‚‘’(–—*-]*+")
 _SENTENCE_END = re.compile(r"[.!?…:\n\r][\s\"'„“”«»‚‘’(–—*-]*\Z")
@@ -255,10 +257,12 @@ def _is_inflection(word: str, name: str) -> bool:
 def _find_places(text: str, start: int, end: int) -> Iterator[Span]:
     """Find the words within sentences that are listed as a country or a large town."""
     words = list(_WORD.finditer(text, start, end))
-    least, town = (_LEAST_LETTERS, _TOWN) if _are_capitals_telling(text, words) else (_LEAST_NOUN, _TOWN + 1)
+    are_telling = _are_capitals_telling(text, words)
+    least = _LEAST_LETTERS if are_telling else _LEAST_NOUN
     for word in words:
         if len(word[0]) < least or not _is_capitalised(word[0]) or _begins_sentence(text, word.start()):
             continue
+        town = _TOWN if are_telling or word[0].lower() not in read_common_words() else _TOWN + 1
         items = KnowledgeBase.open().find(word[0], ("city", "country"))
         if items and (items[0].kind == "country" or items[0].size >= town):
             yield Span(*word.span(), items[0].kind.upper(), _SCORE, _SOURCE)
