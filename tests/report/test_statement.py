@@ -91,6 +91,12 @@ def test_what_was_not_measured_is_said():
     assert "0.00" not in text and "0 %" not in text
 
 
+def test_files_without_measures_measure_nothing():
+    text = write_statement(evaluation={"texts": 3}, cards={"texts": 3})
+    assert text.count("Not measured.") == 2
+    assert "Not measured: intruders and what is left about each person." in text
+
+
 def test_what_was_done_found_and_not_read_is_told():
     text = write_statement()
     for sentence in (

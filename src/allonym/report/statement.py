@@ -6,7 +6,7 @@ What was not measured is said to be so. The appendix holds the certificate of th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from allonym.detection.languages import describe_unread
@@ -66,32 +66,40 @@ def statement_page(
         files: number of files that were written, where the run's report is about others.
     """
     values = Values(run)
+    people = _get_cards(cards)
+    intrusion = tuple(describe_intruders(Values(evaluation))) if evaluation else ()
+    missing = [] if intrusion else ["intruders"]
+    missing += ["what is left about each person"] if people is None else []
     return Page(
         "Statement on an anonymisation",
         (
             Section("What was done", tuple(_describe_run(values, files)), "done"),
             Section("What was found and replaced", (_draw_findings(values),), "found"),
             Section("What was not read", tuple(_describe_unread_parts(values)), "unread"),
-            Section("What could still identify somebody", tuple(_describe_people(cards)), "people"),
-            Section("What an intruder finds", tuple(_describe_intrusion(evaluation)), "intruders"),
+            Section("What could still identify somebody", tuple(_describe_people(people)), "people"),
+            Section("What an intruder finds", (_describe_intrusion(intrusion),), "intruders"),
             Section("Who read the result", tuple(_describe_reviews(reviews)), "reviews"),
             Section("Decision", tuple(_draw_decision()), "decision"),
             Section("Methods, to paste into a paper", (Text(_write_methods(values)),), "methods"),
             Section("Appendix: certificate of the run", tuple(_draw_certificate(values)), "certificate"),
         ),
-        lead=(Text(_write_summary(values, evaluation, cards), "lead"), Notice(_NOT_GUARANTEED, "warning")),
+        lead=(Text(_write_summary(values, missing), "lead"), Notice(_NOT_GUARANTEED, "warning")),
     )
 
 
-def _write_summary(run: Values, evaluation: Plain | None, cards: Plain | None) -> str:
+def _get_cards(cards: Plain | None) -> Values | None:
+    """Return the numbers of cards of persons; None where there are none."""
+    result = Values(cards or {})
+    part = result.get_part("cards") if isinstance(result.get("cards"), Mapping) else result
+    return part if "persons" in part else None
+
+
+def _write_summary(run: Values, missing: Sequence[str]) -> str:
     documents, edits = _count_treated(run), _count_replaced(run)
     parts = [f"{count_nouns(documents, 'document')} went through allonym; {_count_places(edits)} replaced."]
     if lost := _count_lost(run):
         lost_items = count_nouns(lost, "file or record", "files and records")
         parts.append(f"Left out, because they could not be treated: {lost_items}.")
-    missing = [
-        name for name, value in (("intruders", evaluation), ("what is left about each person", cards)) if not value
-    ]
     if missing:
         parts.append(f"Not measured: {' and '.join(missing)}.")
     return " ".join(parts)
@@ -185,14 +193,12 @@ def _describe_unread_parts(run: Values) -> Iterator[Block]:
     )
 
 
-def _describe_people(cards: Plain | None) -> Iterator[Block]:
-    if not cards:
+def _describe_people(cards: Values | None) -> Iterator[Block]:
+    if cards is None:
         yield Notice(f"{_NOT_MEASURED} {_HOW_CARDS}")
         return
-    result = Values(cards)
-    part = result.get_part("cards") if isinstance(result.get("cards"), Mapping) else result
-    persons, limit = int(part.get("persons") or 0), int(part.get("limit") or 0)
-    people = [card for card in part.get("cards") or () if card.get("below")]
+    persons, limit = int(cards.get("persons") or 0), int(cards.get("limit") or 0)
+    people = [card for card in cards.get("cards") or () if card.get("below")]
     yield Text(
         f"What is left about each of {count_nouns(persons, 'person')} was listed. {len(people):,} of them could be "
         f"singled out by somebody who knows them or looks them up: fewer than {limit:,} people fit what is left. "
@@ -208,12 +214,8 @@ def _describe_people(cards: Plain | None) -> Iterator[Block]:
         yield Table("Who stands out (the words themselves are not shown)", heads, rows, note)
 
 
-def _describe_intrusion(evaluation: Plain | None) -> Iterator[Block]:
-    sentences = list(describe_intruders(Values(evaluation))) if evaluation else []
-    if not sentences:
-        yield Notice(f"{_NOT_MEASURED} {_HOW_INTRUDERS}")
-        return
-    yield Text(" ".join(sentences))
+def _describe_intrusion(sentences: Sequence[str]) -> Block:
+    return Text(" ".join(sentences)) if sentences else Notice(f"{_NOT_MEASURED} {_HOW_INTRUDERS}")
 
 
 def _describe_reviews(reviews: Plain | None) -> Iterator[Block]:

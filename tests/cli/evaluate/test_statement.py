@@ -49,3 +49,11 @@ def test_what_is_no_report_is_refused(numbers, tmp_path, capsys):
     report.write_text("[]", encoding="utf-8")
     assert run("evaluate", "statement", report, "-o", tmp_path / "a.html") == 1
     assert not (tmp_path / "a.html").exists()
+
+
+def test_numbers_of_another_command_are_not_taken_for_measures(numbers, tmp_path, capsys):
+    report, cards = numbers
+    for option in ("--evaluation", "--cards"):
+        wrong = cards if option == "--evaluation" else report
+        assert run("evaluate", "statement", report, option, wrong, "-o", tmp_path / "a.html") == 1
+        assert "is none of the files" in capsys.readouterr().err and not (tmp_path / "a.html").exists()

@@ -46,10 +46,16 @@ def statement(
     from allonym import report
 
     check_outputs([Path(output)], [run, evaluation, cards], overwrite)
-    values = [None if path is None else _read_numbers(path) for path in (run, evaluation, cards)]
-    if values[0] is None or not {"documents", "labels", "settings"} <= values[0].keys():
+    numbers = _read_numbers(run)
+    if not {"documents", "labels", "settings"} <= numbers.keys():
         raise DataError(f"{run} is no report of a run; allonym anonymize --report {run} writes one")
-    report.write(report.statement_page(values[0], evaluation=values[1], cards=values[2]), output)
+    beside = {"evaluation": evaluation, "cards": cards}
+    measured = {name: _read_numbers(path) for name, path in beside.items() if path is not None}
+    for name, (key, command) in {"evaluation": ("headlines", "all"), "cards": ("cards", "cards")}.items():
+        if key not in measured.get(name, (key,)):
+            raise DataError(f"{beside[name]} is none of the files that allonym evaluate {command} --json writes")
+    page = report.statement_page(numbers, evaluation=measured.get("evaluation"), cards=measured.get("cards"))
+    report.write(page, output)
     if not quiet:
         print_note(output, label="written:")
 
