@@ -2,9 +2,9 @@
 
 It is independent of the anonymisation in three ways. Every detector reads at a far lower threshold than in any preset,
 whatever labels the policy left out. A reader of capitals that is no model proposes words that look like names: in
-mid-sentence, and at the start of a sentence where no dictionary has them. And text beside a placeholder is read as the
-rest of a mention that was only partly removed. It is made to miss little, so many of its proposals are wrong: a person
-decides (P2, section 4.1).
+mid-sentence, and before a sign at the start of a sentence where no dictionary has them. And text beside a placeholder
+is read as the rest of a mention that was only partly removed. It is made to miss little, so many of its proposals are
+wrong: a person decides (P2, section 4.1).
 
 Text in placeholders is not proposed. Where the original texts are available, only text that occurs in them is proposed:
 without them a pseudonym looks like a person who was missed.
@@ -201,8 +201,8 @@ def _find_candidates(
 
 
 def _find_capitalised_names(text: str, placeholders: Sequence[Placeholder]) -> Iterator[Interval]:
-    """Find words that look like names: at the start of a sentence only if no dictionary has them, and none that
-    have a capital anyway.
+    """Find words that look like names: at the start of a sentence only before a sign ("Del!") and if no dictionary has
+    them, and none that have a capital anyway.
     """
     bare = list(text)
     for placeholder in placeholders:
@@ -220,7 +220,9 @@ def _find_capitalised_names(text: str, placeholders: Sequence[Placeholder]) -> I
         if phrase is not None:
             yield phrase
         stem = word.removesuffix("n't").partition("'")[0]
-        is_plain = len(stem) < _LEAST_UNKNOWN or stem in read_dictionary() or stem in _CHAT
+        is_plain = (
+            len(stem) < _LEAST_UNKNOWN or stem in read_dictionary() or stem in _CHAT or shown[end : end + 1] == " "
+        )
         phrase = None if is_plain and _SENTENCE.search(shown, max(0, start - 8), start) else (start, end)
     if phrase is not None:
         yield phrase
