@@ -37,7 +37,7 @@ def test_cards_are_printed_and_reported(call, pair, tmp_path):
     report, numbers = tmp_path / "cards.html", tmp_path / "cards.json"
     code, output = call("evaluate", "cards", *pair, "--report", report, "--json", numbers)
     assert code == 0, output
-    assert "2 persons in 1 documents" in output
+    assert "Persons: 2; documents: 1." in output
     assert "epilepsy" not in output + report.read_text("utf-8") + numbers.read_text("utf-8")
     assert "What would help most" in report.read_text("utf-8")
     code, output = call("evaluate", "cards", *pair, "--report", report, "--with-text", "--overwrite")

@@ -12,8 +12,8 @@ from allonym.report.values import Plain, Values
 
 _SHOWN = 200  # cards with their facts; the others are in the JSON
 _LEAD = (
-    "{persons:,} persons in {documents:,} documents: what is left about each, and how many people fit it. Below the "
-    "limit are those whom fewer than {limit:,} people fit, for the intruder who is worst for them. "
+    "Persons: {persons:,}; documents: {documents:,}. What is left about each person, and how many people fit it. Below "
+    "the limit are those whom fewer than {limit:,} people fit, for the intruder who is worst for them. "
     "Populations are rough estimates."
 )
 _FIGURES = """
