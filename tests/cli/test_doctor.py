@@ -126,3 +126,9 @@ def test_a_command_that_uses_the_network_is_seen(tmp_path):
     target = str(tmp_path / "b.txt")
     seen = doctor.run_in_process(["anonymize", str(text), target, "-p", str(policy), "--key-file", str(key)])
     assert seen.attempts and seen.exit_code != 0
+
+
+def test_no_module_of_the_working_folder_is_run(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("raise SystemExit(7)")
+    monkeypatch.chdir(tmp_path)
+    assert doctor.run_in_process(["--version"]).exit_code == 0

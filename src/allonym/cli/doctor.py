@@ -131,7 +131,7 @@ def run_in_process(arguments: list[str]) -> OfflineRun:
 
     try:
         process = subprocess.run(
-            [sys.executable, "-m", "allonym.cli.offline", *arguments],
+            [sys.executable, "-P", "-m", "allonym.cli.offline", *arguments],  # no module of the working folder is run
             capture_output=True,
             timeout=SECONDS,
             check=False,
