@@ -148,6 +148,9 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             and not is_given_name(text[start:end])
         ):
             start = virtue.start()
+        head, _, rest = text[start:end].partition("\n")
+        if rest and all(word in read_dictionary() or word in _FIELDS for word in find_words(rest.lower())):
+            end = start + len(head)  # the next line is another field
         if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
             start = month.end()
         if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():

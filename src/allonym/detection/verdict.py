@@ -39,6 +39,7 @@ from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, WORD, find_words
 
 _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
+_NAMES_AND_THINGS = ("PERSON", "ORGANIZATION", "PRODUCT", "FACILITY", "EVENT")
 _PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
 _FAINT, _LIKELY, _SURE, _CERTAIN, _NEARLY = 0.1, 0.3, 0.65, 0.9, 0.98
 """Chances below which a word is no name: anywhere; where its capital says nothing; where it is an ordinary word; at the
@@ -112,6 +113,8 @@ _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)"
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
+_COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
+"""Things that are counted: "nineteen legs"."""
 _RATIO = re.compile(r"\d{2}[/:]\Z")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
@@ -192,7 +195,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if _is_rank(text, span):
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
-        is_apart = DEGREE.match(text, span.start, span.end) or _calls_number(text, span.start, span.end)
+        is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, _VERSION, _LANGUAGE_LEVEL))
+        is_apart = is_apart or _calls_number(text, span.start, span.end)
         if not rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
@@ -291,6 +295,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
         return True
+    if span.label == "AGE" and (counted := _COUNTED_THINGS.match(text, end)) and _is_plural(counted[1]):
+        return True
     if span.label == "AGE" and text.startswith(":", end) and _NUMBERED_ROLE.search(text, max(0, start - 20), start):
         return True
     if span.label == "AGE" and _AVERAGE.search(text, max(0, start - 20), start):
@@ -350,7 +356,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.score < _CERTAIN and _is_in_label(text, start, end):
         return True
-    if span.label == "LAW" and not any(map(str.isalpha, surface)):
+    if span.label == "LAW" and (not any(map(str.isalpha, surface)) or (surface.islower() and " " not in surface)):
         return True
     if span.label == "OCCUPATION" and surface.islower():
         head = words[-1].strip(".,;:").rpartition("-")[2]
@@ -366,6 +372,10 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
+
+
+def _is_plural(word: str) -> bool:
+    return word[:-1] in read_ordinary_words() and word not in _FUNCTION
 
 
 def _calls_number(text: str, start: int, end: int) -> bool:
@@ -474,6 +484,15 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             )
         )
         is_guess = is_opening_word and chance < _LIKELY and not is_listed
+        is_phrase = (
+            opens
+            and len(words) > 1
+            and chance < _CERTAIN
+            and all(text[s.start + 1 : s.end].islower() and s.label in _NAMES_AND_THINGS for s in spans)
+            and all(word in read_dictionary() or word in SMALL for word in words)
+            and words[0] in read_ordinary_words()
+            and not has_listed_name(words[:1])
+        )
         is_abbreviation = is_shouted and surface.isalpha() and all(s.label in SOFT for s in spans)
         is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
         is_heading = (
@@ -491,7 +510,13 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             and all(w in _CLINICAL for w in WORD.findall(surface))
             and not (words and has_listed_name(words) and any(s.label == "PERSON" for s in spans))
         )
-        if is_clinical_word or is_faint or is_plain or (is_careful and (is_guess or is_heading or is_term)):
+        if (
+            is_clinical_word
+            or is_faint
+            or is_plain
+            or is_phrase
+            or (is_careful and (is_guess or is_heading or is_term))
+        ):
             dropped.update(spans)
         if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
             dropped.update(spans)
