@@ -145,9 +145,14 @@ class Document:
             separators = [*[separators] * (len(parts) - 1), ""][: len(parts)]
         if len(separators) != len(parts):
             raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
-        starts = accumulate((len(a) + len(b) for a, b in zip(parts, separators, strict=True)), initial=0)
-        intervals = tuple((start, start + len(part)) for start, part in zip(starts, parts, strict=False))
-        return cls(id, "".join(chain(*zip(parts, separators, strict=True))), meta, intervals, roles=tuple(roles))
+        intervals: list[Interval] = []
+        start = 0
+        for part, separator in zip(parts, separators, strict=True):
+            end = start + len(part)
+            intervals.append((start, end))
+            start = end + len(separator) if separator else end  # one number: a page has a part for each letter
+        text = "".join(chain(*zip(parts, separators, strict=True)))
+        return cls(id, text, meta, tuple(intervals), roles=tuple(roles))
 
     @classmethod
     def conversation(

@@ -181,6 +181,7 @@ class Content:
         self._hidden = hidden
         self._fonts: dict[tuple[int, int], tuple[Font, bool]] = {}
         self._steps = 0
+        self._numbers: dict[float, float] = {}
         self._page = 0
         self._drawn: set[Any] = set()
         self._beside: list[tuple[int, Any, Any]] = []
@@ -206,6 +207,7 @@ class Content:
 
     def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> None:
         self._page = page
+        self._numbers.clear()
         kinds = (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
         message = f"page {page + 1} has unreadable content or an unreadable font"
         with hide_foreign_errors(message, *kinds, error=RefusedContent):
@@ -399,6 +401,8 @@ class Content:
                 continue
             signs = font.decode_string(bytes(piece))
             self._count_and_limit_steps(len(signs))
+            start = tm @ state.ctm
+            ux, uy = start.c * size, start.d * size  # moving along the line does not change them
             for sign in signs:
                 advance = sign.width * size + state.char + (state.word if sign.space else 0.0)
                 after = _advance_matrix(tm, advance, scale, font.vertical)
@@ -407,13 +411,17 @@ class Content:
                 self.glyphs.append(
                     Glyph(
                         sign.text, source[0], source[1], item, sign.start, sign.end,
-                        -1000 * advance / size if size else 0.0,
-                        here.e, here.f, end.e - here.e, end.f - here.f, here.c * size, here.d * size,
+                        self._share_number(-1000 * advance / size if size else 0.0),
+                        here.e, self._share_number(here.f), end.e - here.e, self._share_number(end.f - here.f), ux, uy,
                         self._page, visible_plane, font.style, state.colour, span, setting,
                     )
                 )  # fmt: skip
                 tm = after
         return tm
+
+    def _share_number(self, number: float) -> float:
+        """Return the same object for equal numbers of a page: a file has a character for each letter of its text."""
+        return self._numbers.setdefault(number, number) if number else 0.0
 
 
 def _shows_texts_or_pictures(spec: Any) -> bool:

@@ -133,21 +133,30 @@ class LineSetter:
         is_fixed: Callable[[Glyph], bool],
         short_forms: Mapping[str, str],
     ) -> None:
-        by_line: dict[tuple[int, int], list[TextUnit]] = defaultdict(list)
+        self._units: dict[int, dict[int, list[TextUnit]]] = defaultdict(lambda: defaultdict(list))
         for unit in units:
-            by_line[unit.first.page, unit.line].append(unit)
-        self._lines = {key: Line(some) for key, some in by_line.items()}
-        self._on_page: dict[tuple[int, int], list[Line]] = defaultdict(list)
-        for (page, _), line in self._lines.items():
-            if not line.units[0].first.plane:
-                self._on_page[page, _round_angle(line)].append(line)
+            self._units[unit.first.page][unit.line].append(unit)
+        self._page = -1  # whose lines are measured
+        self._lines: dict[int, Line] = {}
+        self._at_angle: dict[int, list[Line]] = {}
         self._boxes, self._edges, self._is_fixed, self._short_forms = boxes, edges, is_fixed, short_forms
         self.moves: dict[GlyphPlace, float] = {}
         self.shortened: set[str] = set()
 
+    def _measure_lines(self, page: int) -> dict[int, Line]:
+        """Measure the lines of a page; only those of one page are kept."""
+        if page != self._page:
+            self._page = page
+            self._lines = {number: Line(units) for number, units in self._units[page].items()}
+            self._at_angle = defaultdict(list)
+            for line in self._lines.values():
+                if not line.units[0].first.plane:
+                    self._at_angle[_round_angle(line)].append(line)
+        return self._lines
+
     def can_set_line(self, page: int, number: int) -> bool:
         """Return whether all characters of a line can move."""
-        line = self._lines[page, number]
+        line = self._measure_lines(page)[number]
         return line.size > 0.1 and not any(self._is_fixed(g) for unit in line.units for g in unit.glyphs)
 
     def set_line(self, page: int, number: int, texts: Mapping[int, str], gone: frozenset[int]) -> list[PlacedText]:
@@ -158,8 +167,8 @@ class LineSetter:
             texts: replacements by the ``id`` of the unit in whose place they are set.
             gone: the ``id`` of all units that are removed.
         """
-        line = self._lines[page, number]
-        neighbours = self._on_page[page, _round_angle(line)] if not line.units[0].first.plane else []
+        line = self._measure_lines(page)[number]
+        neighbours = self._at_angle[_round_angle(line)] if not line.units[0].first.plane else []
         room = _Room(*self._find_limits(line, page, neighbours), *_find_alignment(line, neighbours))
         setting = self._choose_setting(line, texts, gone, room)
         ratio = 0.0
