@@ -252,7 +252,7 @@ def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[
     """Find listed given names alone, and towns behind prepositions, where every noun has a capital."""
     no_names = read_words_of_languages("given_names_too").get(passage.language, frozenset())
     words = list(_split_words(text, passage))
-    small = _list_small_words(text, words)
+    ordinary = no_names | _list_small_words(text, words)
     names: set[str] = set()
     for is_second in (False, True):
         for word in words:
@@ -272,7 +272,7 @@ def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[
             ):
                 yield Span(word.start, word.end, "CITY", _SCORE, _SOURCE)
             elif (
-                bare.lower() not in small | no_names
+                bare.lower() not in ordinary
                 and (get_name_weight(bare, least=_SHORTEST) >= _GIVEN)
                 and not _DETERMINED.search(before.rstrip())
             ):
