@@ -12,7 +12,11 @@ from allonym.plan import Edit
 COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 7.0, 5, 0.975
 """Floors of all texts together, a little below what the present tagger reaches: raise them when it does better."""
 
-HELD_OUT = {"readers_held_out.jsonl": (15, 0.975, 18.0), "readers_held_out_2.jsonl": (20, 0.965, 42.0)}
+HELD_OUT = {
+    "readers_held_out.jsonl": (15, 0.975, 18.0),
+    "readers_held_out_2.jsonl": (20, 0.965, 42.0),
+    "readers_held_out_3.jsonl": (33, 0.96, 15.0),
+}
 """The number of texts, and the first two floors, of texts that were marked before any rule knew them. What was needless in
 them has been read since; the second set is rougher."""
 
