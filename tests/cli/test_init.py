@@ -21,7 +21,7 @@ def test_without_a_terminal_the_defaults_are_taken_and_listed(run, letter, tmp_p
     assert result.code == 0
     assert result.err.count("default:") == 5 and "default: dates" not in result.err
     assert "- Ada Brook wrote" in result.out and "3 May 2024 from [EMAIL_ADDRESS_1]" in result.out
-    assert f"next: allonym anonymize {letter} safe --policy {target}" in result.err
+    assert f"next: allonym anonymize {letter} letter-safe.txt --policy {target}" in result.err
     policy = Policy.load(target)
     assert policy.name == "mine" and policy.rule("DATE").operator == "keep"
 

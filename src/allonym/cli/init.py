@@ -93,8 +93,7 @@ def init(
     _print_next(
         answers,
         output,
-        " ".join(map(_quote_path, sources)),
-        len(sources) == 1,
+        sources[0] if len(sources) == 1 else Path("FOLDER"),
         needs_key=first_policy.needs_key(answers),
     )
 
@@ -196,14 +195,15 @@ def _quote_path(path: Path) -> str:
     return quote(str(path))
 
 
-def _print_next(answers: Answers, output: Path, sources: str, is_single: bool, *, needs_key: bool) -> None:
+def _print_next(answers: Answers, output: Path, source: Path, *, needs_key: bool) -> None:
     policy = _quote_path(output)
     print_note(f"{output}; another answer: run this again with --overwrite", label="wrote")
-    source = sources if is_single else "FOLDER"
+    here = Path("..", f"{source.resolve().name}-safe")  # beside the folder that is read
+    target = _quote_path(Path(f"{source.stem}-safe{source.suffix}") if source.name else here)
     key = " --key-file secret.key" if needs_key else ""
     plans = " --plans plans.jsonl --originals" if answers.come_back == "yes" else ""
     if needs_key:
         print_note("head -c 32 /dev/urandom > secret.key, and keep that file apart from the texts", label="next:")
-    print_note(f"allonym anonymize {source} safe --policy {policy}{key}{plans}", label="next:")
+    print_note(f"allonym anonymize {_quote_path(source)} {target} --policy {policy}{key}{plans}", label="next:")
     project = f"allonym project init study --policy {policy} --new-secret-file study.key"
     print_note(f"for a study with reviews and a signed release: {project}", label="or:")
