@@ -34,6 +34,22 @@ def test_three_spaced_letters_count_only_where_something_is_spelled() -> None:
     assert weak.score < 0.5 < sure.score
 
 
+@check_each_row(
+    "text, code",
+    [
+        ("it ends double four one nine", "double four one nine"),
+        ("the number is seven oh eight two two one", "seven oh eight two two one"),
+        ("I read seven seven oh, four one", ""),
+        ("they sang one two three four five six", ""),
+        ("double oh seven", ""),
+        ("two, three, four, two times", ""),
+    ],
+)
+def test_digits_read_out_are_a_code_where_numbers_in_general_stay(text: str, code: str) -> None:
+    spans = build_detector(Policy.load("default"))(Document("", text))
+    assert [(text[s.start : s.end], s.label) for s in spans] == ([(code, "GENERIC_ID")] if code else [])
+
+
 def test_offsets_count_code_points() -> None:
     text = "zażółć gęślą 😀: jane dot doe at example dot com"
     (span,) = DETECT(Document("", text))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 from allonym.checksums.algorithms import has_luhn_check_digit
@@ -18,7 +19,17 @@ from allonym.detection.words import read_word_list
 from allonym.document import Document, Span
 from allonym.policy import Policy
 
-LABELS = ("SPELLED_WORD", "NUMERIC", "PHONE_NUMBER", "CREDIT_CARD", "US_SSN", "EMAIL_ADDRESS", "URL", "PERSON")
+LABELS = (
+    "SPELLED_WORD",
+    "NUMERIC",
+    "GENERIC_ID",
+    "PHONE_NUMBER",
+    "CREDIT_CARD",
+    "US_SSN",
+    "EMAIL_ADDRESS",
+    "URL",
+    "PERSON",
+)
 """What this detector can find."""
 
 
@@ -83,7 +94,10 @@ def build_detector(policy: Policy) -> Detector:
         data = encode_text(text)
         if not enabled or not (present := cues.find_matching_patterns(data)):
             return ()
-        return [s for i in sorted(present) for s in finders[i](text, data) if s.label in enabled]
+        spans = (s for i in sorted(present) for s in finders[i](text, data))
+        if "NUMERIC" in enabled:  # all numbers are covered
+            spans = (replace(s, label="NUMERIC") if s.label == "GENERIC_ID" else s for s in spans)
+        return [s for s in spans if s.label in enabled]
 
     find_spoken.reads_technical = False  # type: ignore[attr-defined]
     return find_spoken
@@ -191,6 +205,7 @@ def _is_counting(digits: str) -> bool:
     return steps in ({1}, {0})
 
 
+_CODE_SIZE = 6  # digits read out one by one that are a number of somebody or something
 _PHONE_WORDS = "call|phone|dial|reach|cell|mobile|fax|text me|telephone|extension|number".split("|")
 
 
@@ -206,6 +221,10 @@ def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
         if context or size == 10 or (size == 11 and digits[0] == "1"):
             source = f"spoken:digits+context({context})" if context else "spoken:digits"
             return Span(start, end, "PHONE_NUMBER", 0.8 if context else 0.65, source)
+    words = {word.lower() for word in _TOKEN.findall(text, start, end)}
+    is_code = size >= _CODE_SIZE or (size > 3 and not words.isdisjoint(_TIMES))  # nobody says a quantity like this
+    if is_code and words <= _DIGITS.keys() | _TIMES.keys() and not _is_counting(digits):
+        return Span(start, end, "GENERIC_ID", 0.6, "spoken:digits")
     return Span(start, end, "NUMERIC", 0.5 if size < 6 else 0.6, "spoken:digits")
 
 
