@@ -103,7 +103,10 @@ def _identify_form(text: str) -> str:
     tables = [read_words_of_languages(name) for name in ("form_words", "function_words")]
     counts = {code: len(words & (tables[0][code] | tables[1][code])) for code in tables[0]}
     first = min(counts, key=lambda code: (-counts[code], code))
-    return first if counts[first] >= _FORM_WORDS else ""
+    if counts[first] >= _FORM_WORDS:
+        return first
+    chances = _rank_languages(_remove_codes(text)) if counts[first] >= _WORDS else {}
+    return first if next(iter(chances), "") == first and chances[ENGLISH] < _LEAST_ENGLISH else ""
 
 
 def count_languages(text: str) -> dict[str, int]:

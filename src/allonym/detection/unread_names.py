@@ -21,6 +21,7 @@ from allonym.detection.words import read_common_terms, read_word_list
 from allonym.document import Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.fold import fold
+from allonym.text.inflection import find_base_forms
 from allonym.text.prose import read_common_words
 
 _SOURCE = "lexicon:capitals"
@@ -68,7 +69,20 @@ _PLAIN_BODIES = frozenset(("krankenhaus", "sparkasse", "volksbank", "brauerei"))
 _SIGNED = re.compile(rf"(?m)^[ \t]*({_UPPER}{_LETTER}+(?:-{_UPPER}{_LETTER}+)?), {_UPPER}[\w\-]+[ \t]*$")
 
 _FIELD = re.compile(rf"(?m)^[^\n:]{{0,40}}?([^\W\d_]+)[ ]?:[ \t]+({_UPPER}[^\n:;()]{{1,60}}?)[ \t.,]*$")
-_PLACE_BEFORE = re.compile(r"\b(?:à|en|em|w|we|do|ze|aan|te|naar|uit|i|till|från|til|fra|v|ve|hacia|hasta)\s\Z")
+_PLACE_BEFORE = {
+    "fr": "à en",
+    "es": "en hacia hasta",
+    "it": "a in",
+    "pt": "em",
+    "pl": "do ku od pod w we z ze",
+    "nl": "in naar te uit",
+    "sv": "från i till",
+    "da": "fra i til",
+    "no": "fra i til",
+    "cs": "do v ve z ze",
+    "sk": "do v vo z zo",
+}
+"""Language to the prepositions that lead to places."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +177,8 @@ def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[
     for run in runs:
         words = _strip_opening_words(text, run, inside)
         if words and (len(words) > 1 or _can_stand_alone(words[0])):
-            yield Span(words[0].start, words[-1].end, _choose_label(text, words), _SCORE, _SOURCE)
+            label = _choose_label(text, words, passage.language)
+            yield Span(words[0].start, words[-1].end, label, _SCORE, _SOURCE)
 
 
 def _list_runs(
@@ -220,10 +235,11 @@ def _strip_opening_words(text: str, run: list[_Word], inside: set[str]) -> list[
         "\n",
         ",",
     )
-    if len(run) > 1 and (is_line or has_listed_name([first.text])):
+    is_common = fold(first.text) in read_common_words()
+    if len(run) > 1 and (is_line or (has_listed_name([first.text]) and not is_common)):
         return run
     if len(run) == 1:
-        is_name = get_name_weight(first.text) >= _LISTED and fold(first.text) not in read_common_words()
+        is_name = get_name_weight(first.text) >= _LISTED and not is_common
         return run if is_name else []
     rest = run[1:]
     while rest and rest[0].text in _PARTICLES:
@@ -238,14 +254,23 @@ def _can_stand_alone(word: _Word) -> bool:
     return len(bare) >= _SHORTEST or is_typical_name(bare.lower())
 
 
-def _choose_label(text: str, run: Sequence[_Word]) -> str:
+def _choose_label(text: str, run: Sequence[_Word], language: str) -> str:
     surface = text[run[0].start : run[-1].end]
-    if not has_listed_name([run[0].text]):
+    if not _is_listed_or_inflected(run[0].text, language):
         if items := KnowledgeBase.open().find(surface, ("city", "country")):
             return items[0].kind.upper()
-        if _PLACE_BEFORE.search(text, max(0, run[0].start - 12), run[0].start):
+        before = text[max(0, run[0].start - _LONGEST_BREAK) : run[0].start].split()
+        if before and before[-1].lower() in _PLACE_BEFORE.get(language, "").split():
             return "CITY"
     return "PERSON"
+
+
+def _is_listed_or_inflected(word: str, language: str) -> bool:
+    """Whether a word is a listed name, or a form of a given name in its language: "Ewę"."""
+    bases = (base for base, ending in find_base_forms(word.lower()) if ending.language == language)
+    return has_listed_name([word]) or any(
+        get_name_weight(base.capitalize(), least=_SHORTEST) >= _LISTED for base in bases
+    )
 
 
 def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:

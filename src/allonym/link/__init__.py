@@ -11,6 +11,7 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
   says so. The nearest is never guessed; but except in a conversation nobody is meant before being named. In a
   conversation an introduction (``this is Mark``) means the speaker, and a greeting (``hi Mark``) does not; that may
   settle it, mention by mention.
+- A name in a Polish ending joins the name without it: ``z Tomaszem Kowalskim``.
 - ``the Beckhams`` are an entity of their own; a plural without ``the`` is the only bearer of the name, if there is one.
 - Columns of one row with a given name and a family name hold one person's name.
 - Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates.
@@ -26,6 +27,7 @@ from operator import attrgetter
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.labels import TAXONOMY, Taxonomy
+from allonym.link.inflected import find_base_forms_of_names
 from allonym.link.name_columns import find_row_names
 from allonym.link.people import Group, describe_ambiguity, link_people
 from allonym.link.relatives import follows_couple_titles, make_couple_form
@@ -83,12 +85,15 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     second_words: dict[str, str] = {}  # the same for words of people's names
     lineage = taxonomy.lineage
     row_names = find_row_names(document)
+    base_forms = find_base_forms_of_names(text, [s for s in spans if lineage(s.label)[-1] == "PERSON"])
     for span in sorted(spans, key=_start):
         label = span.label
         chain = lineage(label)
         family = chain[-1] if label != "TITLE" else label
         surface = text[span.start : span.end]
         if family == "PERSON":
+            if (base_form := base_forms.get((span.start, span.end))) is not None:
+                surface = base_form.surface
             surface = row_names.get((span.start, span.end), surface)
             normal = normalize_surface(surface)
             if letters := join_spelled_letters(normal, 3):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from allonym.detection.words import read_dictionary
 from allonym.document import NAMESAKE
 from allonym.kb import KnowledgeBase
+from allonym.link.inflected import find_base_forms_of_names
 from allonym.protocol import Wanted
 from allonym.replace import naming, ordinary
 from allonym.replace.cast import Cast, Propose, Renderer, Telling
@@ -35,6 +36,7 @@ from allonym.replace.person import (
 )
 from allonym.replace.wording import match_case
 from allonym.text.fold import to_ascii_letters
+from allonym.text.inflection import inflect_word
 from allonym.text.names import find_given_name_variants, is_within_one_edit, list_singulars, normalize_surface
 from allonym.text.prose import read_common_words
 
@@ -80,7 +82,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     out: dict[str, Renderer] = {t.entity.key: str for t in targets if t.entity.label == "TITLE"}
     named = [t for t in targets if t.entity.label != "TITLE"]
     logins = _find_logins(cast, named)
-    readers = [PersonReader(cast, t) for t in named if t.entity.key not in logins]
+    mentions = [s for t in named for s in t.entity.spans]
+    base_forms = find_base_forms_of_names(cast.text, mentions)
+    readers = [PersonReader(cast, t, base_forms) for t in named if t.entity.key not in logins]
     families = {w for r in readers for w in r.person.family}
     families |= {w for r in readers for w, kind in r.singles.items() if kind == FAMILY}
     givens = {w for r in readers for w in r.person.given} - families
@@ -95,6 +99,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     targets_by_key = {target.entity.key: target for target in named}
     for reader, person in zip(readers, people, strict=True):
         player = _find_same_person(person, by_name)
+        player.inflected |= person.inflected
         if player not in players:
             _assign_person_names(cast, player)
             players[player] = None
@@ -475,6 +480,10 @@ def _find_new_name_by_letters(person: Person, letters: str) -> str | None:
 
 
 def _render_name_word(cast: Cast, person: Person, text: str) -> str | None:
+    if (inflected := person.inflected.get(text)) is not None:
+        new = _render_name_word(cast, person, inflected[0])
+        kind = person.gender if person.gender in ("f", "m") else inflected[1].kind
+        return None if new is None else inflect_word(new, inflected[1]._replace(kind=kind))
     word = normalize_surface(text)
     known_word = person.find_word(word)
     elided = ELIDED.match(text) if known_word != word else None

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from allonym.document import Span
 from allonym.kb import KnowledgeBase
+from allonym.link.inflected import BaseForm, list_written_words
 from allonym.link.name_columns import find_row_names
 from allonym.protocol import Wanted
 from allonym.replace import naming
 from allonym.replace.cast import Cast
 from allonym.replace.naming import ARTICLES, ROMAN, Piece, load_name_tables, romanise_name, split_hyphens
 from allonym.text.fold import spell_out_umlauts
+from allonym.text.inflection import Ending
 from allonym.text.names import (
     find_given_name_variants,
     is_within_one_edit,
@@ -56,6 +58,7 @@ class Person:
             knows also a word of another name to the word of the fullest name that it stands for.
         salt: of a person whom a register knows.
         was_short: a register knows the person by the given name alone, too.
+        inflected: words of the name in an ending of the language, as written, to the word without it and the ending.
     """
 
     key: str = field(repr=False)
@@ -74,6 +77,7 @@ class Person:
     spellings: dict[str, str] = field(default_factory=dict, repr=False)
     salt: str = field(default="", repr=False)
     was_short: bool = False
+    inflected: dict[str, tuple[str, Ending]] = field(default_factory=dict, repr=False)
 
     def list_words(self) -> Iterator[str]:
         """Yield the original's words that initials stand for, in order; hyphenated ones are divided."""
@@ -108,6 +112,7 @@ class PersonReader:
     Args:
         cast: of the document.
         target: the entity.
+        base_forms: mentions of the document's people in an ending of their language, without it.
 
     Attributes:
         person: what is known of the person; complete once :meth:`assign_lone_words_and_origin` has been called.
@@ -115,7 +120,7 @@ class PersonReader:
         initials: the initials of each surface.
     """
 
-    def __init__(self, cast: Cast, target: Wanted) -> None:
+    def __init__(self, cast: Cast, target: Wanted, base_forms: Mapping[tuple[int, int], BaseForm]) -> None:
         self.cast = cast
         self.entity = target.entity
         self.neutral = target.options.get("names") == "neutral"
@@ -126,9 +131,15 @@ class PersonReader:
         self._title_gender = ""  # by any title, or a relative that may be somebody else
         self._kin_spans: set[Span] = set()  # behind "my sister"
         self._after_the: set[str] = set()  # words behind "the", which may be plurals
-        parsed = [parse_person(cast.kb, surface) for surface in target.surfaces]
+        own_forms = {place: base_forms[place] for s in target.entity.spans if (place := (s.start, s.end)) in base_forms}
+        self.person.inflected = list_written_words(own_forms)
+        bases = [
+            own_forms[s.start, s.end].surface if (s.start, s.end) in own_forms else surface
+            for s, surface in zip(target.entity.spans, target.surfaces, strict=True)
+        ]
+        parsed = [parse_person(cast.kb, surface) for surface in bases]
         titles = [naming.find_title_and_gender_before(cast.text, span.start) for span in target.entity.spans]
-        surfaces = list(zip(parsed, target.surfaces, target.entity.spans, titles, strict=True))
+        surfaces = list(zip(parsed, bases, target.entity.spans, titles, strict=True))
         row_names = find_row_names(cast.setting.document)
         for _, _, span, before in surfaces[:]:
             if (name := row_names.get((span.start, span.end))) is not None:

@@ -69,6 +69,28 @@ def find_base_forms(word: str) -> Iterator[tuple[str, Ending]]:
                 yield stem + base, ending
 
 
+def list_bases_in_case(word: str, language: str, case: int) -> Iterator[tuple[str, Ending]]:
+    """Yield what a lower-case word may be a form of, in one case (column of ``endings.tsv``), without plurals.
+
+    Of a base only the class is asked that writes its longest ending.
+    """
+    for row in _read_inflection_rows():
+        if row.language != language or row.kind not in ("f", "m"):
+            continue
+        for form in row.forms[case]:
+            if form and word.endswith(form) and len(word) - len(form) > 1:
+                base = word[: len(word) - len(form)] + row.base
+                if base != word and _find_row(base, language, row.kind) == row:
+                    yield base, Ending(language, row.kind, case)
+
+
+def _find_row(low: str, language: str, kind: str) -> _Row | None:
+    """The row whose base is the longest that a word ends with."""
+    rows = (row for row in _read_inflection_rows() if (row.language, row.kind) == (language, kind))
+    fitting = (row for row in rows if (low.endswith(row.base) if row.base else low[-1:] not in "aeiouyóąę"))
+    return max(fitting, key=lambda row: len(row.base), default=None)
+
+
 def _get_inflection_class(low: str) -> str:
     """Return the class of a name by its ending alone; empty if such names are not inflected."""
     if low.endswith("a"):
@@ -84,9 +106,7 @@ def inflect_word(word: str, ending: Ending) -> str:
         if ending.kept_letters in "sS" and word[-1:].lower() in "sßxz":
             return word
         return word + ending.kept_letters
-    rows = (row for row in _read_inflection_rows() if (row.language, row.kind) == (ending.language, kind))
-    fitting = (row for row in rows if (low.endswith(row.base) if row.base else low[-1:] not in "aeiouyóąę"))
-    best = max(fitting, key=lambda row: len(row.base), default=None)
+    best = _find_row(low, ending.language, kind)
     if best is None or len(low) - len(best.base) < 1 or (len(low) < 4 and low[-1] in "eiouy"):
         return word
     form = best.forms[ending.case][0]
