@@ -52,6 +52,7 @@ NEIGHBOURS = {
     ("schema", "protocol"),  # and of the operators' options
     ("cli", "server"),  # the command that starts it
     ("replace", "detection"),  # what the detectors know to be an ordinary word gets no name
+    ("link", "detection"),  # endings of names are read in passages in their language alone
     ("replace", "link"),  # a pseudonym takes the full name of a row from where its cells are linked
     ("vault", "plan"),  # a vault keeps the plans of its documents
     ("restoration", "replace"),  # restoring reads what the encrypt operator wrote
