@@ -193,7 +193,8 @@ class Kernel:
         names = list(batch.schema.names)
         self.check_columns(names)
         texts = [_read_string_column(arrow, batch, name) for name in self.columns]
-        ids = batch.column(names.index(self.id_column)).to_pylist() if self.id_column else range(batch.num_rows)
+        id_column = batch.column(names.index(self.id_column)) if self.id_column else None
+        ids = range(batch.num_rows) if id_column is None else read_arrow_values(id_column)
         named = [[(n, text or "", "\n") for text in column] for n, column in zip(self.columns, texts, strict=True)]
         documents = [join_fields(str(id), fields) for id, *fields in zip(ids, *named, strict=True)]
         outcomes = run_records(documents, self.policy, self.key)
@@ -285,7 +286,13 @@ def _read_string_column(arrow: Any, batch: Any, name: str) -> list[str | None]:
     column = batch.column(batch.schema.names.index(name))
     if not is_text_type(arrow, column.type):
         raise UsageError(f"column {name!r} holds {column.type}, and text is required")
-    return cast("list[str | None]", column.to_pylist())
+    return cast("list[str | None]", read_arrow_values(column))
+
+
+def read_arrow_values(column: Any) -> list[Any]:
+    """Return the values of a column of Arrow. Raises :class:`DataError` where text is not valid UTF-8."""
+    with hide_foreign_errors("a column holds no valid values", ValueError):
+        return cast("list[Any]", column.to_pylist())
 
 
 _SUBJECT_FIELD = re.compile(

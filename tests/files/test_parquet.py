@@ -93,3 +93,10 @@ def test_empty_and_broken(run):
     assert pq.read_table(io.BytesIO(out)).num_rows == 0 and report.documents == 0
     with pytest.raises(DataError, match="not a Parquet file"):
         run("b.parquet", b"PAR1 no")
+
+
+def test_bytes_that_are_no_text_are_refused_without_quoting_them(run):
+    broken = pa.array([b"Ada \xab Brook"]).cast(pa.large_binary()).view(pa.large_string())
+    with pytest.raises(DataError, match="no valid values") as caught:
+        run("a.parquet", file(pa.table({"text": broken})))
+    assert "Brook" not in str(caught.value)

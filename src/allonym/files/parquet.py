@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, BinaryIO, cast
 
-from allonym.batch import import_arrow, is_text_type, join_fields
+from allonym.batch import import_arrow, is_text_type, join_fields, read_arrow_values
 from allonym.document import KEPT, PROSE
 from allonym.errors import UnknownNameError, hide_foreign_errors
 from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_fields
@@ -78,10 +78,10 @@ def _decide_columns(arrow: Any, file: Any, job: Job) -> dict[FieldKeys, Column]:
 
     for f, column in zip(file.schema_arrow, [] if sample is None else sample.columns, strict=sample is not None):
         if _contains_text_type(arrow, f.type):
-            for value in column.to_pylist():
+            for value in read_arrow_values(column):
                 _replace_texts(value, (f.name,), note_text)
         elif _is_number_type(arrow, f.type):
-            values[f.name,] = [str(value) for value in column.to_pylist() if value is not None]
+            values[f.name,] = [str(value) for value in read_arrow_values(column) if value is not None]
     return decide_fields(values, job.policy)
 
 
@@ -139,7 +139,7 @@ def _parse_parquet(chunk: Chunk, job: Job) -> ParsedChunk:
             tally.treated["binary values left out"] += batch.num_rows
         elif (i, f) not in columns:
             tally.left[f.name] += batch.num_rows
-    values = {i: batch.column(i).to_pylist() for i, _ in columns}
+    values = {i: read_arrow_values(batch.column(i)) for i, _ in columns}
     pieces: list[Piece] = []
     new_values: dict[int, dict[int, Any]] = {}
 
