@@ -10,6 +10,7 @@ with a family name, and what follows the word for a body ("Bäckerei Holtkamp"),
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -65,6 +66,7 @@ _COMPOUND_BODY = re.compile(
     r"(?:[Kk]rankenhaus|-[Gg]ymnasium|-Schule|-Klinik|-Apotheke|[Ss]parkasse|[Vv]olksbank|[Bb]rauerei)"
     rf"(?: {_UPPER}[\w\-]+)?"
 )
+_TRADES = ("bäckerei", "metzgerei", "schreinerei", "spedition", "werkstatt", "zimmerei")
 _PLAIN_BODIES = frozenset(("krankenhaus", "sparkasse", "volksbank", "brauerei"))
 _SIGNED = re.compile(rf"(?m)^[ \t]*({_UPPER}{_LETTER}+(?:-{_UPPER}{_LETTER}+)?), {_UPPER}[\w\-]+[ \t]*$")
 
@@ -321,6 +323,7 @@ def _find_initials(text: str, passage: Passage) -> Iterator[Span]:
     for match in _SIGNED.finditer(text, passage.start, passage.end):
         if has_listed_name([match[1]]):
             yield Span(*match.span(1), "PERSON", _SCORE, _SOURCE)
+    counts = Counter(_WORD.findall(text, passage.start, passage.end)) if "." in text else Counter[str]()
     for match in _INITIALS.finditer(text, passage.start, passage.end):
         if match[0].startswith(_TITLES.get(passage.language, ("\0",))):
             continue
@@ -329,7 +332,7 @@ def _find_initials(text: str, passage: Passage) -> Iterator[Span]:
             "\n",
         )
         tells = passage.language not in _NOUNS_HAVE_CAPITALS
-        if is_line or tells or has_listed_name([match[1]]):
+        if is_line or tells or counts[match[1]] > 1 or has_listed_name([match[1]]):
             yield Span(*match.span(), "PERSON", _SCORE, _SOURCE)
 
 
@@ -342,7 +345,8 @@ def _find_bodies(text: str, passage: Passage) -> Iterator[Span]:
         word = match[0].rstrip(".")
         elided = _ELISION.match(word)
         bare = word[elided.end() :] if elided else word
-        if bare.lower() in heads and (bare[0].isupper() or bare in small_heads):
+        is_head = bare.lower() in heads or (has_noun_capitals and bare.lower().endswith(_TRADES))
+        if is_head and (bare[0].isupper() or bare in small_heads):
             start = match.end() - len(match[0]) + (elided.end() if elided else 0)
             if tail := _BODY_TAIL.match(text, match.start() + len(word), passage.end):
                 if number := _ROMAN_BEFORE.search(text, max(passage.start, start - 6), start):
