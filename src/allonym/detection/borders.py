@@ -11,6 +11,7 @@ from allonym.detection.listed_names import is_given_name, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, rests_on_chance
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Span
+from allonym.text.prose import read_number_words
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
@@ -227,7 +228,12 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
     while j - i > 1 and (
         _is_chat(words[j - 1][0], label)
         or words[j - 1][0] in _SCOTS
-        or (label == "CITY" and has_capital and (words[j - 1][0] == "branch" or words[j - 1][0] in read_dictionary()))
+        or (
+            label in ("CITY", "PERSON")
+            and has_capital
+            and text[words[j - 1].start() - 1] == " "
+            and _is_ordinary_end(words[j - 1][0], label)
+        )
     ):
         j -= 1
     if i:
@@ -247,6 +253,11 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
 
 def _is_chat(word: str, label: str) -> bool:
     return word in _CHAT and not (label == "PERSON" and is_typical_name(word))
+
+
+def _is_ordinary_end(word: str, label: str) -> bool:
+    is_listed = word == "branch" or (word in read_dictionary() and word not in PARTICLES | read_number_words())
+    return word.islower() and is_listed and not (label == "PERSON" and is_typical_name(word))
 
 
 def _is_ordinary_lead(word: str, label: str) -> bool:
