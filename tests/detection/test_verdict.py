@@ -43,6 +43,7 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ),
         ("sent to your Carlisle branch today", ("Carlisle branch", "CITY", 0.6), "Carlisle"),
         ("Mum Philomena rang, told", ("Philomena rang", "PERSON", 0.9), "Philomena"),
+        ("Faze censor is smart", ("Faze censor", "PERSON", 0.9), "Faze censor"),
         ("known as Brain_boy here", ("Brain_boy", "PERSON", 0.9), "Brain_boy"),
         ("it is K V seven, yes", ("K V seven", "PERSON", 0.9), "K V seven"),
         ("the team, esp. Dawn on nights", ("esp. Dawn", "PERSON", 0.6), "Dawn"),

@@ -229,8 +229,8 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
         _is_chat(words[j - 1][0], label)
         or words[j - 1][0] in _SCOTS
         or (
-            label in ("CITY", "PERSON")
-            and has_capital
+            has_capital
+            and (label == "CITY" or (label == "PERSON" and is_given_name(words[i][0])))
             and text[words[j - 1].start() - 1] == " "
             and _is_ordinary_end(words[j - 1][0], label)
         )
