@@ -102,7 +102,7 @@ def find_calendar_segments(text: str) -> Iterator[Segment]:
         if not _is_structural(name, line["value"], _STRUCTURAL):
             for number, (start, end) in enumerate(_locate_components(text, *line.span("value"), name)):
                 role = _ADDRESS[number] if name == "ADR" and number < len(_ADDRESS) else ""
-                yield from _read_value(text, start, end, name, " " if number else lead, role, shown)
+                yield from _read_value(text, start, end, name, "\t" if number else lead, role, shown)
     yield from _read_stray_text(text, position, len(text))
 
 
