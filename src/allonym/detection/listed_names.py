@@ -55,7 +55,7 @@ _NO_WORDS = re.compile(r"[ \t\n\r\"'„“”«»‚‘’(–—*-]*+")
 _SENTENCE_END = re.compile(r"[.!?…:\n\r][\s\"'„“”«»‚‘’(–—*-]*\Z")
 _NAME = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[ -][^\W\d_a-zß-öø-ÿ][^\W\d_]+){0,3}"
 _SALUTATION = re.compile(rf"^[ \t]*([^\W\d_]{{3,12}})[ ]({_NAME})[ ]?[,!:]", re.MULTILINE)
-_FIELD = re.compile(rf"^[^\n:]{{0,24}}?([^\W\d_]{{2,20}})[ ]?:[ \t]+({_NAME})[ \t]*(?:$|,|\()", re.MULTILINE)
+_FIELD = re.compile(rf"^[^\n:]{{0,24}}?([^\W\d_]{{2,20}})[ ]?:[ \t]+({_NAME})[ \t]*\.?[ \t]*(?:$|,|\()", re.MULTILINE)
 
 
 @lru_cache(maxsize=16384)
