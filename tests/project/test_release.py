@@ -42,6 +42,16 @@ def test_a_release_holds_every_file_in_its_format_under_a_safe_name(project, rel
     assert release.path == project.folder / "releases" / "release-001.zip"
 
 
+def test_a_release_tells_what_is_left_about_each_person_without_their_words(project):
+    release = write_release(project, unreviewed=True, cards=True)
+    with zipfile.ZipFile(release.path) as archive:
+        people = json.loads(archive.read("report.json"))["cards"]
+        statement = archive.read("statement.html").decode()
+    assert people["documents"] == 6 and people["persons"] == len(people["cards"]) > 0
+    assert not any("name" in card or "value" in str(card["facts"]) for card in people["cards"])
+    assert f"What is left about each of {people['persons']}" in statement and "Quill" not in statement
+
+
 def test_the_same_project_gives_the_same_bytes(project, release):
     again = write_release(project, unreviewed=True)
     assert again.path.name == "release-002.zip" and again.path.read_bytes() == release.path.read_bytes()

@@ -60,6 +60,30 @@ def test_labels_tell_kinds_apart() -> None:
     assert made[0, 1] == pytest.approx(plain[0, 1], abs=1e-5)
 
 
+@check_each_row(
+    "category, place, other, label",
+    [
+        ("Organization", "Quillmark", "with Bellworth", "ORGANIZATION"),
+        ("Organization", "and Tosmir", "with Bellworth", "ORGANIZATION"),
+        ("Person", "Anna", "Rupsilex", "PERSON"),
+        ("Organization", "MOBs", "QBR", "ORGANIZATION"),
+        ("Term", "prices", "margin", "TERM"),
+    ],
+)
+def test_what_never_stands_for_another(category: str, place: str, other: str, label: str) -> None:
+    assert fits(category, place, other, labels=(label, label))[0, 1] < -0.3
+
+
+def test_an_entity_keeps_to_places_like_its_own() -> None:
+    spans = (Span(0, 1, "LOCATION"),)
+    rows = {"the": (1, -1, -1, -1, -1, -1), "bare": (-1, 1, -1, -1, -1, -1), "bank": (-1, -1, -1, -1, 1, -1)}
+    values = tuple(Value("Location", n, (n.title(),), spans, place) for n, place in rows.items())
+    corpus: Corpus = replace(BASE, categories={"Location": "swap"}, chunks=(Chunk(0, 0, 1, "x", values),))
+    likeness = EntityFit.of(corpus)
+    made = likeness.compute_pairwise_fits(list(likeness.appearances[0]))
+    assert (made[~np.eye(3, dtype=bool)] < -0.3).all()
+
+
 def test_a_corpus_without_entities_or_letters() -> None:
     assert EntityFit.of(replace(BASE, chunks=())).appearances == ()
     assert fits("Term", "...", "---").shape == (2, 2)

@@ -452,6 +452,9 @@ def release(
         False, "release although documents are not settled by two reviewers; the manifest says so"
     ),
     incomplete: bool = declare_setting(False, "leave out files and records that cannot be written"),
+    cards: bool = declare_setting(
+        False, "say in the statement what is left about each person, and how many people fit it; English"
+    ),
     overwrite: bool = OVERWRITE,
     workers: int = WORKERS,
     vault: ProjectVault,
@@ -464,13 +467,19 @@ def release(
     \b
     Examples:
       allonym project release study --secret-file study.key
-      allonym project release study for-partners.zip --unreviewed --secret-file study.key
+      allonym project release study for-partners.zip --unreviewed --cards --secret-file study.key
     """
     from allonym.project import write_release
 
     with vault.open_project(folder) as opened:
         written = write_release(
-            opened, target, unreviewed=unreviewed, incomplete=incomplete, overwrite=overwrite, workers=workers
+            opened,
+            target,
+            unreviewed=unreviewed,
+            incomplete=incomplete,
+            cards=cards,
+            overwrite=overwrite,
+            workers=workers,
         )
     if json:
         click.echo(terminal.format_json_line({**to_plain(written), "report": written.report.to_dict()}))

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -27,6 +26,7 @@ from allonym.evaluate.pairs import Advance, check_lengths, iterate_with_progress
 from allonym.plan import ReaderScore, measure_reader_score
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
+from allonym.stats.ngrams import BREAK, ORDER, KneserNey, thin_out_texts
 from allonym.stats.samples import average, difference
 from allonym.text.placeholders import find_placeholders, remove_placeholders
 from allonym.text.words import COMPOUND
@@ -353,65 +353,7 @@ def _compute_cosine(a: Any, b: Any) -> float:
     return max(-1.0, min(1.0, float(a @ b) / float((a @ a) ** 0.5 * (b @ b) ** 0.5)))
 
 
-ORDER = 3
 FOLDS = 5
-_MOST = 300_000  # words of the training texts
-_BREAK = ""  # a placeholder
-_START = "\n"
-
-
-class KneserNey:
-    """An interpolated Kneser-Ney model of words with one discount, 0.75, and a uniform share for words never seen.
-
-    Args:
-        texts: sequences of words; an empty word breaks the history.
-        order: words that are looked at together, the predicted one among them.
-    """
-
-    def __init__(self, texts: Sequence[Sequence[str]], order: int = ORDER) -> None:
-        if order < 1:
-            raise UsageError(f"perplexity: an order of 1 at least is required, got {order}")
-        self.order = order
-        counts: Counter[tuple[str, ...]] = Counter()
-        for text in texts:
-            counts.update((*history, word) for history, word in _pair_words_with_histories(text, order))
-        # Below the highest order a gram counts as often as there are different words before it; at a break, as often
-        # as it occurs.
-        by_size: dict[int, Counter[tuple[str, ...]]] = {size: Counter() for size in range(1, order + 1)}
-        for gram, n in counts.items():
-            by_size[len(gram)][gram] = n
-        for size in range(order, 1, -1):
-            by_size[size - 1].update(gram[1:] for gram in by_size[size])
-        self._grams = [by_size[size] for size in range(1, order + 1)]
-        self._vocabulary = len(self._grams[0]) + 1
-        self._mass: list[Counter[tuple[str, ...]]] = []
-        self._kinds: list[Counter[tuple[str, ...]]] = []
-        for grams in self._grams:
-            mass: Counter[tuple[str, ...]] = Counter()
-            for gram, n in grams.items():
-                mass[gram[:-1]] += n
-            self._mass.append(mass)
-            self._kinds.append(Counter(gram[:-1] for gram in grams))
-
-    def probability(self, history: tuple[str, ...], word: str) -> float:
-        """Return the probability of a word after a history, of which the last ``order - 1`` words count.
-
-        It is above 0; those of all words and of one that was never met add up to 1.
-        """
-        p = 1 / self._vocabulary
-        for size in range(min(len(history), self.order - 1) + 1):
-            before = history[len(history) - size :] if size else ()
-            mass = self._mass[size].get(before)
-            if not mass:
-                break
-            n = self._grams[size].get((*before, word), 0)
-            p = (max(0.0, n - 0.75) + 0.75 * self._kinds[size][before] * p) / mass
-        return p
-
-    def perplexity(self, text: Sequence[str]) -> float:
-        """Return the perplexity of a sequence of words; NaN without any."""
-        logs = [math.log(self.probability(h, w)) for h, w in _pair_words_with_histories(text, self.order)]
-        return math.exp(-math.fsum(logs) / len(logs)) if logs else NAN
 
 
 def perplexity(
@@ -453,7 +395,7 @@ def perplexity(
     before, after = [_tokenise_with_breaks(t) for t in original], [_tokenise_with_breaks(t) for t in anonymised]
     place = np.random.default_rng(seed).permutation(n) % min(folds, n)
     for fold in iterate_with_progress(range(min(folds, n)), advance, min(folds, n)):
-        lm = KneserNey(_thin_out_texts([before[i] for i in range(n) if place[i] != fold]), order)
+        lm = KneserNey(thin_out_texts([before[i] for i in range(n) if place[i] != fold]), order)
         for i in range(n):
             if place[i] == fold:
                 out[0][i], out[1][i] = lm.perplexity(before[i]), lm.perplexity(after[i])
@@ -472,28 +414,8 @@ def _tokenise_with_breaks(text: str) -> list[str]:
     starts, ends = [0, *(p.end for p in placeholders)], [*(p.start for p in placeholders), len(text)]
     out: list[str] = []
     for piece in (text[start:end] for start, end in zip(starts, ends, strict=True)):
-        out += (_BREAK, *(piece[a:b].lower() for a, b in split_words(piece)))
+        out += (BREAK, *(piece[a:b].lower() for a, b in split_words(piece)))
     return out[1:]
-
-
-def _pair_words_with_histories(text: Sequence[str], order: int) -> list[tuple[tuple[str, ...], str]]:
-    """List each word with the words before it, back to the last break."""
-    out = []
-    history: tuple[str, ...] = (_START,)
-    for word in text:
-        if word == _BREAK:
-            history = ()
-            continue
-        out.append((history[len(history) - order + 1 :] if order > 1 else (), word))
-        history = (*history, word)[-order:]
-    return out
-
-
-def _thin_out_texts(texts: list[list[str]]) -> list[list[str]]:
-    """Select texts evenly, up to about ``_MOST`` words."""
-    total = sum(map(len, texts))
-    step = max(1, math.ceil(total / _MOST))
-    return texts[::step]
 
 
 def _measure_causal_perplexities(folder: Path, texts: Sequence[str], advance: Advance | None) -> list[float]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from allonym import __version__
 from allonym.errors import DataError, MissingExtra, UsageError
+from allonym.evaluate.cards import person_cards
 from allonym.files.run import anonymize_path
 from allonym.files.runreport import RunReport
 from allonym.partfile import PartFile
@@ -85,6 +86,7 @@ def write_release(
     *,
     unreviewed: bool = False,
     incomplete: bool = False,
+    cards: bool = False,
     overwrite: bool = False,
     workers: int = 1,
 ) -> Release:
@@ -95,12 +97,15 @@ def write_release(
         target: the ZIP; by default ``releases/release-001.zip`` and so on in the project's folder.
         unreviewed: write it although documents are not settled by two reviewers.
         incomplete: leave out files and records that cannot be written.
+        cards: count what is left about each person, and how many people fit it, for the statement and the report. It
+            reads all texts once more; English.
         overwrite: replace an existing target.
         workers: number of processes.
 
     Raises:
         UsageError: there are no files, reviews are open, or the target exists.
         DataError: a file or record cannot be written.
+        MissingExtra: ``cards`` needs the extra ``evaluate``.
     """
     if not project.files:
         raise UsageError(f"{project.folder} has no files; add some before a release")
@@ -133,7 +138,8 @@ def write_release(
                 + "; --incomplete (incomplete=True) leaves them out"
             )
         names = {f"{DOCUMENTS}/{p.relative_to(out).as_posix()}": p for p in out.rglob("*") if p.is_file()}
-        digest = _write_zip(path, names, _describe_run(report), project, (reviewed, documents))
+        people = _make_cards(project) if cards else None
+        digest = _write_zip(path, names, _describe_run(report), project, (reviewed, documents), people)
         counts = {"files": len(names), "reviewed": reviewed, "documents": documents}
         project.record_release({"name": path.name, "sha256": digest, **counts})
     return Release(path, len(names), digest, get_public_key(project), report, reviewed, documents)
@@ -239,11 +245,26 @@ def _describe_reviews(project: Project, counts: tuple[int, int]) -> dict[str, An
     return reviews | {name: value for name, value in result.to_dict().items() if name != "documents"}
 
 
+def _make_cards(project: Project) -> dict[str, Any]:
+    """Return a card for each person of each document, without words of the texts."""
+    items = [item for file in project.files for item in project.read_documents(file.number) if item.has_text]
+    texts = [item.anonymised for item in items]
+    result = person_cards(texts, [item.document.text for item in items], ids=[item.id for item in items])
+    return result.to_dict()
+
+
 def _write_zip(
-    path: Path, files: Mapping[str, Path], run: Mapping[str, Any], project: Project, counts: tuple[int, int]
+    path: Path,
+    files: Mapping[str, Path],
+    run: Mapping[str, Any],
+    project: Project,
+    counts: tuple[int, int],
+    cards: Mapping[str, Any] | None,
 ) -> str:
     """Write the ZIP, and return its SHA-256."""
     report = {"run": run, "reviews": _describe_reviews(project, counts), "terms": len(project.terms)}
+    if cards is not None:
+        report["cards"] = cards
     papers = dict((_write_statement(report, len(files)), (REPORT, _dump(report))))
     rows: list[dict[str, Any]] = [
         {"name": name, "sha256": hashlib.sha256(data).hexdigest(), "size": len(data)} for name, data in papers.items()
@@ -281,7 +302,7 @@ def _write_zip(
 
 def _write_statement(report: Mapping[str, Any], files: int) -> tuple[str, bytes]:
     """Return the name and the content of the release's statement: HTML, or Markdown where HTML cannot be drawn."""
-    page = statement_page(report["run"], reviews=report["reviews"], files=files)
+    page = statement_page(report["run"], cards=report.get("cards"), reviews=report["reviews"], files=files)
     try:
         return f"{STATEMENT}.html", render(page).encode()
     except MissingExtra:

@@ -25,6 +25,8 @@ Step = list[tuple[Slot, ...]]
 """An unfinished swap: cycles of slots, each slot taking from the next, the last from the first."""
 BLOCK = 1536
 """Slots that are weighed against each other at once."""
+TERM_FIT = 0.1
+"""Least fit of a term, whose meaning matters more than that of a name."""
 CANDIDATES = 48
 """Partners that are kept of each slot in a block."""
 
@@ -77,6 +79,7 @@ class Standing:
         codes = zip(*(code[rows].tolist() for code in frame.codes), strict=True)
         self._codes: dict[int, tuple[int, ...]] = dict(zip(chunks, codes, strict=True))
         self._fit = frame.ground.get_entity_fit() if frame.rules.matches_slots else None
+        self._fluency = frame.ground.get_fluency() if frame.rules.matches_slots else None
 
     def has_movable_entity(self, i: int) -> bool:
         """Whether any entity of the chunk may still move."""
@@ -98,7 +101,16 @@ class Standing:
         if (fit := self._fit) is None:
             return True
         appearances = fit.appearances[slot.chunk][slot.value], fit.appearances[donor.chunk][donor.value]
-        return fit.compute_fit(*appearances) >= self.rules.min_fit
+        return fit.compute_fit(*appearances) >= self.rules.min_fit and self.reads_well(slot, donor)
+
+    def reads_well(self, slot: Slot, donor: Slot) -> bool:
+        """Whether the text with the donor at the slot is hardly less probable than the original, and means the like."""
+        if self._fluency is None or self._fit is None or slot not in self._fluency.contexts:
+            return True
+        appearances = self._fit.appearances[slot.chunk][slot.value], self._fit.appearances[donor.chunk][donor.value]
+        if self._fit.compute_fit(*appearances) < TERM_FIT:
+            return False
+        return self._fluency.measure_loss(slot, donor) <= self.rules.max_loss
 
     def can_be_partners(self, i: int, j: int) -> bool:
         """Whether the chunks differ in all in which partners must."""
@@ -248,7 +260,12 @@ class _ClusterExchange(Standing):
                 pair = (min(i, j), max(i, j))
                 if used[a] or used[b] or (pair in self.traded and pair not in current):
                     continue
-                if self.can_receive_entity(j, keys[i][value]) and self.can_receive_entity(i, keys[j][other]):
+                if (
+                    self.can_receive_entity(j, keys[i][value])
+                    and self.can_receive_entity(i, keys[j][other])
+                    and self.reads_well(slots[a], slots[b])
+                    and self.reads_well(slots[b], slots[a])
+                ):
                     used[a] = used[b] = True
                     current.add(pair)
                     self.traded.add(pair)

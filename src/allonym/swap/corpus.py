@@ -35,12 +35,14 @@ class Value:
         key: canonical form, the same for the same entity in every chunk and document. Hidden from ``repr``.
         forms: its distinct surfaces in the chunk, the fullest first. Hidden from ``repr``.
         spans: its mentions in the chunk, sorted and disjoint, as offsets of the document.
+        place: how its sentences hold it, see :func:`allonym.swap.places.read_place`; empty where that is not read.
     """
 
     category: str
     key: str = field(repr=False)
     forms: tuple[str, ...] = field(repr=False)
     spans: tuple[Span, ...] = ()
+    place: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class Corpus:
         plans: per document, the edits that are made in any case: direct identifiers and ``change`` categories.
         settings: how it was read, for reports; plain values.
         warnings: remarks for the user, without any text of the corpus.
+        common_nouns: nouns that most protected values use, which identify none; empty unless terms are read.
     """
 
     documents: tuple[Document, ...]
@@ -103,6 +106,7 @@ class Corpus:
     plans: tuple[Plan, ...]
     settings: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    common_nouns: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Corpus({len(self.documents)} documents, {len(self.chunks)} chunks)"

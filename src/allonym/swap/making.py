@@ -157,6 +157,8 @@ def draw_and_write_release(
     fallback = {c: settings.fallback_for(c) for c in corpus.swapped}
     chosen = Policy.load(policy or settings.read.policy or "swap")
     secret = key or derive_fallback_key(corpus, releases.seed)
+    if "generalise" in fallback.values():
+        options.setdefault("fluency", releases.space.ground.get_fluency())
     if settings.release.form == "documents":
         written = write(corpus, placed, policy=chosen, fallback=fallback, key=secret, **options)
         return WrittenDraw(swaps, sequence, placed, written, None)

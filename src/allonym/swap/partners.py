@@ -50,7 +50,7 @@ class Frame:
     def of(cls, ground: Ground, rules: Rules, seed: int, vectors: Any) -> Frame:
         """Return the frame of an exchange by these rules."""
         if rules.matches_slots:
-            ground.get_entity_fit()  # computed once, here, for all processes
+            ground.get_entity_fit(), ground.get_fluency()  # computed once, here, for all processes
         slots = [ground.slots[c] for c in rules.categories]
         counts = np.array([sum(map(len, values)) for values in zip(*slots, strict=True)], np.int64)
         vectors = vectors if rules.uses_vectors else None

@@ -5,6 +5,7 @@ The steps of P1 3.1: a section is chosen and cut into chunks, direct identifiers
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +20,8 @@ from allonym.errors import DataError, UnknownNameError, UsageError
 from allonym.files.rewrite import UNCOUNTED, rewrite_path
 from allonym.link import link
 from allonym.models.encoder import encode
+from allonym.models.pos import parts_of_speech
+from allonym.models.tagger import ENGLISH, load_tagger
 from allonym.pipeline import anonymize, detect_with_key
 from allonym.plan import Plan, apply_edits, apply_edits_to_parts
 from allonym.policy import Policy
@@ -34,6 +37,7 @@ from allonym.swap.categories import (
 )
 from allonym.swap.chunking import join_cut_tiles, split_chunks, split_sentences
 from allonym.swap.corpus import Advance, Chunk, Corpus, ignore_progress
+from allonym.swap.places import Sentences, read_place
 from allonym.swap.protected import (
     OTHER,
     add_protected_rule,
@@ -54,7 +58,7 @@ from allonym.swap.sections import (
     read_corpus_documents,
 )
 from allonym.swap.settings import Settings
-from allonym.swap.terms import Phrases, find_noun_phrases, select_terms
+from allonym.swap.terms import Phrases, Terms, find_noun_phrases, select_terms
 
 REST = ("drop", "anonymize")
 TERM = "TERM"
@@ -105,13 +109,14 @@ class _Item:
 @dataclass(frozen=True, slots=True)
 class _Result:
     """What was read in a document: its findings, section and sentences, the borders of its chunks if they are known
-    already, and its noun phrases if terms are wanted."""
+    already; in English its words with their parts of speech, and its noun phrases if terms are wanted."""
 
     spans: tuple[Span, ...]
     section: tuple[Interval, ...]
     tiles: tuple[tuple[Interval, ...], ...]
     bounds: tuple[Interval, ...] = ()
     phrases: Phrases | None = None
+    words: tuple[tuple[int, int, str], ...] = ()
 
 
 _Read = Sequence[tuple[_Item, _Result]]
@@ -200,10 +205,10 @@ def load(
         advance("read", len(pairs), len(items))
     if not job.encode:
         pairs = [(item, _add_chunk_borders(item.document.text, r, embedder.encode, job.sizes)) for item, r in pairs]
-    entities, term_warnings = _link_corpus(pairs, job, read.terms)
+    entities, terms = _link_corpus(pairs, job, read.terms)
     chunks, plans = _make_chunks_and_base_plans(pairs, entities, job)
     missing = [i for i, s in enumerate(sections, 1) if s is None]
-    warnings = [*_list_warnings(pairs, job, missing), *term_warnings]
+    warnings = [*_list_warnings(pairs, job, missing), *terms.warnings]
     about: dict[str, object] = {
         "protect": protect,
         "label": label,
@@ -236,6 +241,7 @@ def load(
         plans,
         about,
         tuple(warnings),
+        terms.common,
     )
 
 
@@ -261,8 +267,13 @@ def _detect_and_split(job: _Job, item: _Item) -> _Result:
     section = tuple(_grow_section(item.section, covered))
     tiles = tuple(join_cut_tiles(_split_into_sentences(document, a, b), covered) for a, b in section)
     result = _Result(spans, section, tiles)
+    language = settle_language(policy, document.text).language
+    if language == "en":
+        # With the detector's arguments it is the same instance, which remembers what it has read.
+        words = parts_of_speech(document.text, load_tagger(ENGLISH, 1, False))
+        result = replace(result, words=tuple((a, b, sys.intern(part)) for a, b, part in words))
     if find_category(TERM, job.states):
-        result = replace(result, phrases=find_noun_phrases(document, spans, language=policy.language))
+        result = replace(result, phrases=find_noun_phrases(document, spans, language=language))
     return _add_chunk_borders(document.text, result, encode, job.sizes) if job.encode else result
 
 
@@ -311,14 +322,14 @@ def _add_chunk_borders(
 # The corpus
 
 
-def _link_corpus(pairs: _Read, job: _Job, term_share: float) -> tuple[tuple[tuple[Entity, ...], ...], tuple[str, ...]]:
-    """Return the entities of each document, terms among them, and warnings."""
+def _link_corpus(pairs: _Read, job: _Job, term_share: float) -> tuple[tuple[tuple[Entity, ...], ...], Terms]:
+    """Return the entities of each document, terms among them, and the terms."""
     taxonomy, documents = job.policy.taxonomy, [item.document for item, _ in pairs]
     linked = [link(item.document, result.spans, taxonomy).entities for item, result in pairs]
     entities = link_acronyms(documents, linked, taxonomy)
     phrases = [result.phrases for _, result in pairs if result.phrases is not None]
     if len(phrases) < len(pairs):
-        return entities, ()
+        return entities, Terms((), 0.0)
     classes, bounds = [item.class_ for item, _ in pairs], [result.bounds for _, result in pairs]
     terms = select_terms(phrases, classes, bounds, term_share)
     out = []
@@ -326,7 +337,7 @@ def _link_corpus(pairs: _Read, job: _Job, term_share: float) -> tuple[tuple[tupl
         covered = Reach((s.start, s.end) for e in linked_entities for s in e.spans)
         more = link(document, [s for s in spans if not covered.touches(s.start, s.end)], taxonomy).entities
         out.append(tuple(sorted((*linked_entities, *more), key=lambda e: e.spans[0])))
-    return tuple(out), terms.warnings
+    return tuple(out), terms
 
 
 def _make_chunks_and_base_plans(
@@ -346,6 +357,12 @@ def _make_chunks_and_base_plans(
             tiles += _move_borders_behind_spans([b for b in result.bounds if start <= b[0] and b[1] <= end], covered)
         quasi = [e for e in linked if not job.is_direct_identifier(e.label)]
         values = group_values_by_chunk(document, quasi, tiles, counted, job.policy.taxonomy)
+        if result.words:
+            people = [e for e in linked if job.policy.taxonomy.get_family(e.label) == "PERSON"]
+            sentences = Sentences(result.words, sorted(s.end for e in people for s in e.spans))
+            values = [
+                tuple(replace(v, place=read_place(document.text, v.spans, sentences)) for v in some) for some in values
+            ]
         starts = [e.start for e in edits]
         for (a, b), chunk_values in zip(tiles, values, strict=True):
             inside = edits[bisect_left(starts, a) : bisect_left(starts, b)]

@@ -48,7 +48,7 @@ class Read(SettingGroup):
         high=1,
     )
     terms: float = declare_setting(
-        0.015, "share of the words that may be terms, the most identifying first", low=0, high=1
+        0.03, "share of the words that may be terms, the most identifying first", low=0, high=1
     )
     recode: str = declare_setting(
         "", "file that merges values before they are counted; kb: the knowledge base; empty: none"
@@ -105,8 +105,8 @@ class Exchange(SettingGroup):
 
     KEYS = (
         *("need", "partners", "counts", "unswapped_differ", "agree", "differ", "returns", "weights", "temperature"),
-        *("fit", "min_fit", "min_cosine", "count_penalty", "min_concentration", "rounds", "target_share", "cycles"),
-        *("beyond", "swaps"),
+        *("fit", "min_fit", "max_loss", "min_cosine", "count_penalty", "min_concentration", "rounds", "target_share"),
+        *("cycles", "beyond", "swaps"),
     )
 
     strategy: str = declare_setting(
@@ -138,6 +138,12 @@ class Exchange(SettingGroup):
     )
     min_fit: float = declare_setting(
         -0.3, "least fit, 1 for equals; entities without a match fall back", low=-100, high=1
+    )
+    max_loss: float = declare_setting(
+        4.0,
+        "most that a term may cost at its new place by a language model of the corpus, in nats; others fall back",
+        low=-100,
+        high=100,
     )
     min_cosine: float = declare_setting(-1.0, "least cosine between partners", low=-1, high=1)
     count_penalty: float = declare_setting(

@@ -20,7 +20,14 @@ from allonym.errors import UsageError
 from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
 from allonym.replace.naming import Piece, parse_name, pluralise_name
-from allonym.replace.wording import find_article_change, fit_article, grow_span, is_word_character, trim_mention
+from allonym.replace.wording import (
+    find_article_change,
+    fit_article,
+    grow_span,
+    is_word_character,
+    pluralise_noun,
+    trim_mention,
+)
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
 from allonym.swap.table import Recoding, recoding
@@ -76,7 +83,7 @@ def fit_donor(text: str, value: Value, donor: Value, *, language: str = "en") ->
                 mention, value.forms, donor.forms, classify_position(text, a) if language == "en" else ""
             )
             if value.category == donor.category == "Term" and language == "en":
-                new = _match_noun_number(mention, new)
+                new = match_noun_number(mention, new)
         if new == mention:
             new = next((f for f in donor.forms if f != mention), new)
         out.append((a, b, new))
@@ -182,7 +189,7 @@ def _match_plural(surface: str, forms: tuple[str, ...], replacement: str, donor_
     return replacement
 
 
-def _match_noun_number(surface: str, replacement: str) -> str:
+def match_noun_number(surface: str, replacement: str) -> str:
     """Return a common noun in the number of the mention; names and acronyms stay."""
     if not (surface[-1:].islower() and replacement[-1:].islower()):
         return replacement
@@ -193,11 +200,7 @@ def _match_noun_number(surface: str, replacement: str) -> str:
     if many == (base != new_noun.lower()):
         return replacement
     if many:
-        return (
-            replacement[:-1] + "ies"
-            if replacement[-1] == "y" and replacement[-2:-1] not in "aeiou"
-            else pluralise_name(replacement)
-        )
+        return pluralise_noun(replacement)
     if new_noun.lower().startswith(base):
         base = new_noun[: len(base)]
     elif new_noun[:1].isupper():

@@ -28,8 +28,15 @@ LEAST_Z, LEAST_CHUNKS = 2.0, 2
 """Least z value of a word's log odds, and chunks of its value that must hold a word, unless it is a name."""
 PER_CHUNK, LENGTH = 8, 4
 """Most terms in a chunk, and most words in a term."""
-WIDEST = 0.75
+WIDEST = 0.6
 """Most protected values, as a share of them, whose documents may use a word."""
+_EMPTY = frozenset(
+    "bit bits cent cents couple course day days end ends fourth gentlemen guy guys half keypad kind kinds ladies lot "
+    "lots month months morning one ones operator operators second seconds side sides sort sorts star telephone thank "
+    "thanks thing things third thirds time times today way ways week weeks year years".split()
+)
+"""Nouns that say too little, or too much of a time, to stand for another."""
+_MOSTLY = 0.8  # share of a stem's mentions that are nouns, for it to count as one
 _NOUNS = frozenset({"NOUN", "PROPN"})
 _WORD = compile_word_pattern("'’&-")
 _SENTENCE_END = re.compile(r"[.!?:;\n\"“”(]\s*$")
@@ -43,13 +50,14 @@ _NOUN_CAPITALS = 0.2  # share of words with a capital inside sentences from whic
 
 
 class Word(NamedTuple):
-    """A word that may be (part of) a term: offsets, stem, whether it is a noun, whether it looks like a name."""
+    """A word that may be (part of) a term: offsets, stem, if it is a noun, if it looks like a name; surface."""
 
     start: int
     end: int
     stem: str
     noun: bool
     name: bool
+    surface: str = ""
 
     def __repr__(self) -> str:
         return f"Word({self.start}, {self.end})"
@@ -78,12 +86,14 @@ class Terms:
         spans: per document, sorted, with label ``TERM``; none overlaps another finding.
         share: share of the chunks' words that are in terms.
         scores: (protected value, stem) to its z value, of the words in terms.
+        common: nouns that most protected values use, in small letters, as they are written, sorted.
         warnings: remarks without any text of the corpus.
     """
 
     spans: tuple[tuple[Span, ...], ...]
     share: float
     scores: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    common: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -149,7 +159,7 @@ def find_noun_phrases(
         if run and not _JOINED.fullmatch(text[run[-1].end : start]):
             close()
         name = is_noun and not in_capitals and _is_proper_name(text, start, surface, part == "PROPN" or guessed)
-        run.append(Word(start, end, remove_plural_ending(surface), is_noun, name))
+        run.append(Word(start, end, remove_plural_ending(surface), is_noun, name, surface))
     close()
     return Phrases(tuple(runs), tuple(starts), guessed)
 
@@ -206,7 +216,7 @@ def select_terms(
     if len(set(classes)) < 2:
         warnings.append("terms: there is one protected value only, so nothing can point to it")
     if len(set(classes)) < 2 or not total:
-        return Terms(tuple(() for _ in phrases), 0.0, {}, tuple(warnings))
+        return Terms(tuple(() for _ in phrases), 0.0, {}, (), tuple(warnings))
     counts = _Counts(chunks, classes, bounds)
     scores = counts.score_words()
     ranked = sorted(scores, key=lambda item: (item not in counts.rare, -scores[item], item))
@@ -217,7 +227,8 @@ def select_terms(
     for document in documents:
         mentions = chain.from_iterable(_select_term_mentions(runs, count) for runs in document)
         spans.append(tuple(sorted(Span(m[0].start, m[-1].end, LABEL, 1.0, SOURCE) for m in mentions)))
-    return Terms(tuple(spans), used / total, {item: scores[item] for item in ranked[:count]}, tuple(warnings))
+    terms = {item: scores[item] for item in ranked[:count]}
+    return Terms(tuple(spans), used / total, terms, counts.list_common_nouns(), tuple(warnings))
 
 
 Runs = list[tuple[Word, ...]]
@@ -243,6 +254,8 @@ class _Counts:
         self.mentions = Counter[tuple[str, str]]()
         self.names = Counter[tuple[str, str]]()
         self.rare: set[tuple[str, str]] = set()
+        self._surfaces: dict[str, Counter[str]] = {}
+        self._stems = Counter[str]()
         for chunk_runs, class_, bound in zip(chunks, classes, bounds, strict=True):
             self.size[class_] += len(bound)
             for runs in chunk_runs:
@@ -250,11 +263,24 @@ class _Counts:
                 self.holders.update({(class_, word.stem) for word in words})
                 self.mentions.update((class_, word.stem) for word in words)
                 self.names.update((class_, word.stem) for word in words if word.name)
+                self._stems.update(word.stem for word in words)
+                for word in words:
+                    if word.noun and not word.name:
+                        self._surfaces.setdefault(word.stem, Counter())[word.surface.lower()] += 1
         self.total = Counter[str]()
         self.users = Counter[str]()
         for (_, word), count in self.holders.items():
             self.total[word] += count
             self.users[word] += 1
+
+    def list_common_nouns(self) -> tuple[str, ...]:
+        """Return the nouns that are too common to be terms, as they are written."""
+        out = []
+        for stem, surfaces in self._surfaces.items():
+            is_noun = surfaces.total() >= _MOSTLY * self._stems[stem]
+            if is_noun and self.users[stem] > WIDEST * len(self.size):
+                out += [surface for surface, count in surfaces.items() if count > 1 and surface not in _EMPTY]
+        return tuple(sorted(out))
 
     def score_words(self) -> dict[tuple[str, str], float]:
         """Return every (protected value, stem) that may be a term, with its z value; rare names get the least one."""

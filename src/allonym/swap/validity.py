@@ -22,6 +22,7 @@ from allonym.settings import declare_setting
 from allonym.swap.categories import get_category_label
 from allonym.swap.corpus import Corpus
 from allonym.swap.entity_fit import EntityFit
+from allonym.swap.fluency import Fluency
 from allonym.swap.settings import Exchange
 from allonym.text.names import is_within_one_edit, normalize_organization, normalize_surface
 from allonym.text.words import find_words
@@ -92,6 +93,7 @@ class Ground:
     slots: Mapping[str, tuple[tuple[int, ...], ...]]
     _cells: dict[str, Any] = field(default_factory=dict)
     _fit: list[EntityFit] = field(default_factory=list)
+    _fluency: list[Fluency] = field(default_factory=list)
 
     @classmethod
     def of(cls, corpus: Corpus) -> Ground:
@@ -133,6 +135,12 @@ class Ground:
         if not self._fit:
             self._fit.append(EntityFit.of(self.corpus))
         return self._fit[0]
+
+    def get_fluency(self) -> Fluency:
+        """Return the language model of the corpus; computed at the first call."""
+        if not self._fluency:
+            self._fluency.append(Fluency.of(self.corpus))
+        return self._fluency[0]
 
     def number_cells(self, category: str) -> Any:
         """Return (n,) int64: a number for the set of entities that each chunk holds in the category; 0 for none."""

@@ -27,11 +27,12 @@ from allonym.replace import make_plan
 from allonym.replace.cast import CorpusBook
 from allonym.swap.categories import find_category, get_category_label
 from allonym.swap.chunking import join_cut_tiles, split_sentences
-from allonym.swap.corpus import Corpus, Placed, Value
+from allonym.swap.corpus import Corpus, Placed, Slot, Value
+from allonym.swap.fluency import Fluency
 from allonym.swap.sections import everything
 from allonym.swap.settings import FALLBACKS
 from allonym.swap.summary import Passage, Rarity, choose_sentence_indices, list_plain_words, request_summaries
-from allonym.swap.surfaces import GeneralNouns, adjust_articles, fit_donor
+from allonym.swap.surfaces import Change, GeneralNouns, adjust_articles, fit_donor
 from allonym.swap.table import Recoding
 from allonym.text.fold import fold
 
@@ -172,6 +173,7 @@ def write(
     scope: str = "",
     recode: Recoding | None = None,
     groups: Sequence[Sequence[int]] | None = None,
+    fluency: Fluency | None = None,
 ) -> Written:
     """Write a release.
 
@@ -186,6 +188,7 @@ def write(
         scope: names the release, for these.
         recode: the user's classes for ``generalise``: ``an investment bank`` for one. By default, and for unknown
             entities, those of the knowledge base; in English only, else the operator ``generalise`` decides.
+        fluency: of the corpus, which chooses nouns for terms that are to be general; None: read if needed.
         groups: chunks that are released together; an entity gets another keyed replacement in each group. None: those
             of a document are.
 
@@ -193,7 +196,8 @@ def write(
         UnknownNameError: a fall-back is unknown.
         UsageError: a keyed operator is needed for an entity of the corpus and there is no key.
     """
-    return _Writer(corpus, placed, Policy.load(policy), GeneralNouns(recode), fallback, key, scope, groups).write()
+    nouns = GeneralNouns(recode)
+    return _Writer(corpus, placed, Policy.load(policy), nouns, fallback, key, scope, groups, fluency).write()
 
 
 class _Numbering(CorpusBook):
@@ -226,9 +230,10 @@ class _Writer:
         key: bytes | str | None,
         scope: str,
         groups: Sequence[Sequence[int]] | None,
+        fluency: Fluency | None,
     ) -> None:
         self.corpus, self.placed, self.policy = corpus, placed, policy
-        self.nouns, self.key, self.scope = nouns, key, scope
+        self.nouns, self.key, self.scope, self.fluency = nouns, key, scope, fluency
         self.group_of = {c: number for number, group in enumerate(groups or ()) for c in group}
         for category, treatment in fallback.items():
             if treatment not in FALLBACKS:
@@ -244,7 +249,8 @@ class _Writer:
             label = get_category_label(value.category)
             if treatment in _OPERATORS and label not in rules:
                 rule = policy.rule(label)
-                rules[label] = rule if rule.operator == treatment else Rule(treatment)
+                operator = "tag" if value.category == "Term" and treatment == "generalise" else treatment
+                rules[label] = rule if rule.operator == operator else Rule(operator)
         self.rules = policy.with_(rules=MappingProxyType(rules), default=Rule("suppress"))
         names = [label.name for label in policy.taxonomy]
         self.categories = {name: find_category(name, corpus.categories, policy.taxonomy) for name in names}
@@ -312,7 +318,7 @@ class _Writer:
                     donor = corpus.value_at(self.placed[slot])
                     new = fit_donor(document.text, value, donor, language=language)
                 elif treatment == "generalise" and language == "en":
-                    new = self.nouns.list_noun_changes(document.text, value)
+                    new = self.nouns.list_noun_changes(document.text, value) or self.list_term_changes(slot, value)
                 for span, (a, b, text) in zip(value.spans, new, strict=False):
                     if text != document.text[a:b]:
                         fixed[span] = (text, SWAP if is_swap else GENERALISED)
@@ -334,6 +340,16 @@ class _Writer:
             plan = make_plan(document, entities, self.rules, key=key, scope=self.scope, book=book, given=fixed)
             edits += plan.edits
         return combine_edits(base, sorted(edits, key=_start), document.text)
+
+    def list_term_changes(self, slot: Slot, value: Value) -> list[Change]:
+        """Return the replacement of each mention of a term by the noun that reads best there; empty without one."""
+        if value.category != "Term" or not self.corpus.common_nouns:
+            return []
+        if self.fluency is None:
+            self.fluency = Fluency.of(self.corpus)
+        noun = self.fluency.choose_noun(slot)
+        text = self.corpus.documents[self.corpus.chunks[slot.chunk].document].text
+        return fit_donor(text, value, Value("Term", noun, (noun,))) if noun else []
 
     def _group_spans_into_entities(
         self, document_index: int, values: Sequence[tuple[Value, Sequence[Span]]], fixed: Collection[Span]

@@ -156,7 +156,7 @@ def lead_project(task: Task) -> Outcome:
     project = Project(folder, task.vault)
     if task.options["action"] == "release":
         task.store_progress("writing the release", 0, 1)
-        flags = {name: task.options[name] for name in ("unreviewed", "incomplete")}
+        flags = {name: task.options.get(name, False) for name in ("unreviewed", "incomplete", "cards")}
         if not project.files:
             raise DataError("the project has no files; add some before a release")
         release = write_release(project, **flags)

@@ -103,6 +103,7 @@ class ProjectOptions(Wire):
     action: Literal["add", "release"] = "add"
     unreviewed: bool = Field(False, description="release documents that two reviewers have not settled")
     incomplete: bool = Field(False, description="leave out of a release what cannot be written")
+    cards: bool = Field(False, description="say in a release's statement what is left about each person; English")
 
 
 class Progress(Wire):

@@ -11,8 +11,9 @@ export function releaseView(project, place, { owns, run }) {
   const open = project.documents - (project.states.done ?? 0);
   const unreviewed = checkbox(`Release although ${many(open, "document")} ${open === 1 ? "is" : "are"} not settled by two reviewers; the manifest says so`, { checked: false });
   const incomplete = checkbox("Leave out files and records that cannot be written");
+  const cards = checkbox("Say in the statement what is left about each person, and how many people fit it (English; reads all texts once more)", { checked: true });
   const write = actionButton("Release", async () => {
-    await run("release", [], { unreviewed: unreviewed.control.checked, incomplete: incomplete.control.checked });
+    await run("release", [], { unreviewed: unreviewed.control.checked, incomplete: incomplete.control.checked, cards: cards.control.checked });
   }, { kind: "primary", icon: "lock", disabled: !project.files.length || open > 0 });
   unreviewed.control.addEventListener("change", () => { write.disabled = open > 0 && !unreviewed.control.checked; });
   const take = (release) => actionButton("Download", async () => {
@@ -21,7 +22,7 @@ export function releaseView(project, place, { owns, run }) {
   return h("section", { class: "stack wide", "aria-label": "Release" },
     owns && h("section", { class: "card stack" }, h("h2", {}, "New release"),
       h("p", {}, "All files in their own formats under safe names, a report, and a signed manifest of digests, as one ZIP."),
-      open > 0 && unreviewed, incomplete, h("div", {}, write)),
+      open > 0 && unreviewed, incomplete, cards, h("div", {}, write)),
     project.releases.length ? table({
       rows: [...project.releases].reverse(),
       columns: [
