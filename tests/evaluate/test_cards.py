@@ -53,11 +53,50 @@ def list_facts(text, person, original=None):
         ("[PERSON_1] is married to [PERSON_2].", "[PERSON_2]", {("kin", "married")}),
         ("We are joined by [PERSON_1], who is a nurse.", "[PERSON_1]", {("work", "nurse")}),
         ("From: [PERSON_1]\nTo: [PERSON_2]\nI am a nurse.", "[PERSON_1]", {("work", "nurse")}),
+        (
+            "[PERSON_1] was a politician and governor of Maine.",
+            "[PERSON_1]",
+            {("work", "governor"), ("place", "Maine")},
+        ),
+        ("The bites hurt [PERSON_1] (my son).", "[PERSON_1]", {("kin", "son of the author")}),
+        ("I was born in Leeds.", "the author", {("place", "Leeds")}),
+        ("[PERSON_1] works at Bellworth Bank in Leeds.", "[PERSON_1]", {("place", "Leeds")}),
+        (
+            "Famous actor. Best known for [PERSON_1] and Dr [PERSON_2]. He is 44 years old and married to [PERSON_3].",
+            "the person described",
+            {("age", "44 years old")},
+        ),
     ],
 )
 def test_facts_belong_to_a_person(text, person, facts):
     there = list_facts(text, person)
     assert facts <= there, there
+
+
+@check_each_row(
+    "text, person, kinds",
+    [
+        ("From: [PERSON_1]\nI have provided copies to Bellworth Bank in Leeds.", "[PERSON_1]", "organisation place"),
+        ("From: [PERSON_1]\nI don't have copies of the March 31, 1999 Bellworth Agreement.", "[PERSON_1]", "date"),
+        ("[PERSON_1] called. She is sending the contracts to Leeds.", "[PERSON_1]", "place"),
+        ("Marketing: Alright, Bellworth Bank.\nDesign: Yes.\nMarketing: Right.", "Marketing", "organisation"),
+        ("[PERSON_1] is very private.", "[PERSON_1]", "work"),
+        ("[PERSON_1] met [PERSON_2]. HE has a presence in Leeds.", "[PERSON_1]", "sex place"),
+        ("[PERSON_1] is a huge advocate for the city.", "[PERSON_1]", "work"),
+        ("I can not imagine that we are the only ones with this problem.", "the author", "rare"),
+        ("Employee Name: [PERSON_1]\nReport Name: [PERSON_1] 1/17/02\nReport Date: 1/17/02", "[PERSON_1]", "date"),
+        ("Famous actor. Best known for [PERSON_1]. He is 44 years old.", "[PERSON_1]", "age sex"),
+    ],
+)
+def test_what_a_sentence_only_mentions_is_no_fact(text, person, kinds):
+    there = list_facts(text, person)
+    assert not {kind for kind, _ in there} & set(kinds.split()), there
+
+
+def test_the_same_work_counts_once():
+    text = "Project Manager: Hello.\nDesigner: Hi.\nProject Manager: I am the Project Manager.\nDesigner: Yes."
+    [card] = [card for card in person_cards([text]).cards if card.name == "Project Manager"]
+    assert [fact.kind for fact in card.facts] == ["work"]
 
 
 def test_what_anonymising_wrote_is_no_fact():

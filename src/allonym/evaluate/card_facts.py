@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -50,13 +50,45 @@ _RARE_CLAIM = re.compile(
     r"[^.!?\n]{0,60}",
     re.IGNORECASE,
 )
+_DENIED = re.compile(r"(?:\bnot\b|\bcannot\b|n['’]t\b|\bdoubt)[^.!?\n]{0,40}?\bthe\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"”’)]*\s+(?=[\"“‘(\[]?[A-Z0-9])|\n+")
-_HEADER = re.compile(r"^(?:Date|Sent|From|To|Cc|Bcc|Subject|X ?-[^:\n]*|Reply-To)[ \t]*:[^\n]*", re.M | re.I)
+_HEADER = re.compile(
+    r"^(?:Date|Sent|From|To|Cc|Bcc|Subject|X ?-[^:\n]*|Reply-To|Report (?:Name|Date))[ \t]*:[^\n]*", re.M | re.I
+)
 _SENDER = re.compile(r"\bFrom[ \t]*:[ \t]*$", re.IGNORECASE)
 _OBJECT = re.compile(
     r"\b(?:of|with|to|by|for|from|about|after|like|told|saw|met)\s+(?:the\s+|Mrs?\.?\s+)?$", re.IGNORECASE
 )
+_ROLE = re.compile(
+    r"\b(?:known for|famous for|play(?:s|ed|ing)|portray\w*|roles? (?:of|as)|part of|character|voice of|starr\w+ as)"
+    r"(?:\s+(?:Dr\.?\s+)?\S+\s+and)?\s+(?:the\s+|(?:Dr|Mr|Mrs|Miss)\.?\s+)*$",
+    re.IGNORECASE,
+)
+"""What stands before a part that somebody plays, which is nobody of the text."""
+_LOOSE = frozenset({"organisation", "place", "date"})
+"""Kinds that a sentence often names without saying them of anybody in it."""
+_AUXILIARY = (
+    r"(?:(?:have|has|had|is|was|are|were|am|be|been|being|will|would|can|could|should|may|might|must|do|does|did|not|also"
+    r"|just|only|really|already|then|now|to|going|gonna|able|don['’]t|didn['’]t|doesn['’]t|can['’]t|won['’]t|[a-z]+ly)\s+)*"
+)
+_ACTS = re.compile(
+    rf"\W*{_AUXILIARY}(?:provid|giv|gave|send|sent|locat|forward|receiv|call|contact|ask|need|want|think|thought|believ"
+    r"|guess|see|saw|seen|talk|spoke|speak|discuss|review|look|tell|told|say|said|know|knew|hear|suggest|recommend|thank"
+    r"|welcom|attach|deal|flag|print|schedul|book|cop|get|got|put|use|using|find|found|show|help|understand|mean|hope"
+    r"|wonder|imagin|figur|check|request|approv|agree|execut|sign|negotiat|draft)[a-z]*\b",
+    re.IGNORECASE,
+)
+"""A verb after a mention by which a person does something with what follows, which says little of the person."""
+_STATES = re.compile(
+    r"\W*(?:(?:am|was|have been|been)\s+)?(?:(?:also|now|still|originally)\s+)*(?:an?|the|from|in|at|with|head|based)\b"
+    rf"|\W*{_AUXILIARY}(?:born|work|liv|grew|grow|stud|join|came|come|mov|start|left|leav|retir|graduat|marr|represent"
+    r"|lead|led|run|ran|teach|taught|stay|serv|attend|own|found)",
+    re.IGNORECASE,
+)
+"""What somebody who speaks says of the own life."""
+_CAUSE = re.compile(r"\b(?:advocate|champion|supporter)s? (?:for|of)$", re.IGNORECASE)
+_DEGREES = frozenset("very so too quite rather more most".split())
 _WHO = re.compile(r",?\s+who\b", re.IGNORECASE)
 _OF_A_PAPER = re.compile(r"\b(?:dated|effective|agreement|amendment|version|revised|sent)\s+(?:on\s+)?$", re.IGNORECASE)
 _THIS_PERSON = re.compile(r"\bthis (?:person|man|woman|lady|actor|actress)\b", re.IGNORECASE)
@@ -173,7 +205,7 @@ def find_rare_claims(text: str) -> list[Interval]:
     >>> [text[start:end] for start, end in find_rare_claims(text)]
     ['I am the only blind piano tuner here']
     """
-    return [match.span() for match in _RARE_CLAIM.finditer(text)]
+    return [match.span() for match in _RARE_CLAIM.finditer(text) if not _DENIED.search(match[0])]
 
 
 def read_people(text: str, spans: Sequence[Span], altered: Sequence[Interval] = ()) -> tuple[list[Figure], int]:
@@ -190,6 +222,16 @@ def read_people(text: str, spans: Sequence[Span], altered: Sequence[Interval] = 
     """
     reader = _Reader(text, spans, altered)
     return reader.read_statements()
+
+
+def _drop_repeated(statements: Iterable[Statement]) -> list[Statement]:
+    """Return the statements without those whose words another of the same kind has too."""
+    out: list[Statement] = []
+    for statement in sorted(statements, key=lambda s: (-len(s.value), s.start)):
+        words = f" {statement.value.lower().removesuffix('s')} "
+        if not any(s.kind == statement.kind and words in f" {s.value.lower().removesuffix('s')} " for s in out):
+            out.append(statement)
+    return out
 
 
 class _Reader:
@@ -217,6 +259,7 @@ class _Reader:
         for turn in self.document.turns:
             if turn.speaker is not None and not named.touches(*turn.speaker):
                 self.add_mention(text[turn.speaker[0] : turn.speaker[1]].strip(), "speaker", turn.speaker)
+        self.labels = Reach(turn.speaker for turn in self.document.turns if turn.speaker is not None)
         self._add_roles()
         for match in _THIS_PERSON.finditer(text):
             self.add_mention(DESCRIBED, "described", match.span())
@@ -278,8 +321,12 @@ class _Reader:
                 continue
             following = next(iter(_select_between(heads, end, end + 3)), None)
             is_one = not (word.endswith("s") and is_relative(word.removesuffix("s")))
+            leading = next(iter(_select_between(heads, owner_at - 40, owner_at)[-1:]), None)
+            is_aside = leading is not None and self.text[leading[1] : owner_at].strip() in ("(", ",")
             if following is not None and self.text[end : following[0]].strip() in ("", ","):
                 figure = following[2]
+            elif leading is not None and is_aside and self.text[end : end + 1] in (")", ","):
+                figure = leading[2]
             elif is_one:
                 owner_word = self.text[owner_at:start].split(" ")[0].lower()
                 name = f"{owner_word} {word}" if owner_word in _POSSESSIVES else self.text[start:end] + f" at {start}"
@@ -309,7 +356,7 @@ class _Reader:
                 pointers.append((start, end, self._find_speaker(start, speakers), SPOKEN))
                 continue
             gender = _PRONOUNS.get(re.split("['’]", word, maxsplit=1)[0])
-            if gender is None:
+            if gender is None or self.text[start:end].isupper():  # HE is higher education
                 continue
             figure = self._find_antecedent(start, gender, (named, pointers))
             figure.gender = figure.gender or gender
@@ -340,11 +387,13 @@ class _Reader:
         low = self.starts[max(0, self.number_sentence(start) - _REACH)]
         close = [p for some in pointers for p in _select_between(some, low, start)]
         near = [p for p in close if p[3] == BEFORE and p[2].sort != "author"]
+        parts = [p for p in near if _ROLE.search(self.text, max(0, p[0] - 60), p[0])]
+        near = [p for p in near if p not in parts]
         near = [p for p in near if not self.headers.touches(p[0], p[1])] or near
         fits = [p for p in near if p[2].gender in ("", gender)]
         if fits:
             return max(fits, key=lambda p: (p[2].gender == gender, self.starts[self.number_sentence(p[0])], -p[0]))[2]
-        everyone = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
+        everyone = [f for f in self.figures if f.sort in ("placeholder", "name", "described") and not parts]
         if len(everyone) == 1 and everyone[0].gender in ("", gender):
             return everyone[0]
         name = DESCRIBED if not everyone else f'"{"she" if gender == "f" else "he"}"'
@@ -372,8 +421,8 @@ class _Reader:
                 owner.statements.append(Statement("kin", start, end, word, KIN))
                 figure.statements.append(Statement("kin", start, end, f"{word} of {owner.name}", KIN))
         for statement in self._list_statements():
-            owner, rule = self._find_owner(statement.start, statement.end)
-            if owner is None:
+            owner, rule, end = self._find_owner(statement.start, statement.end)
+            if owner is None or (statement.kind in _LOOSE and not self._says_of(rule, end, statement.start)):
                 lost += 1
                 continue
             if statement.value.lower() in ("married", "engaged"):
@@ -387,7 +436,7 @@ class _Reader:
                 owner.statements.append(replace(statement, rule=rule))
         for figure in self.figures:
             names = {s.value: s for s in sorted(figure.statements, key=lambda s: -s.start) if s.kind == "name"}
-            others = sorted((s for s in figure.statements if s.kind != "name"), key=lambda s: s.start)
+            others = sorted(_drop_repeated(s for s in figure.statements if s.kind != "name"), key=lambda s: s.start)
             figure.statements = [*sorted(names.values(), key=lambda s: s.start), *others]
         return self.figures, lost
 
@@ -395,25 +444,35 @@ class _Reader:
         near = _select_between(self.pointers, at - self.longest, at + 1)
         return next((p[2] for p in near if at <= p[1]), None)
 
-    def _find_owner(self, start: int, end: int) -> tuple[Figure | None, str]:
+    def _says_of(self, rule: str, end: int, start: int) -> bool:
+        """Tell whether the words from a mention's end on can say something of the person, not only name it."""
+        if end < 0 or rule not in (BEFORE, SPOKEN):
+            return True
+        if rule == SPOKEN and self.text[end - 2 : end].lower() != "my":
+            return bool(_STATES.match(self.text, end))
+        return not _ACTS.match(self.text, end, start)
+
+    def _find_owner(self, start: int, end: int) -> tuple[Figure | None, str, int]:
+        """Return whose a fact is, by which rule, and where the mention before it ends that tells it, or -1."""
         low, high = self.get_sentence(start)
-        inside = _select_between(self.pointers, low, high)
+        inside = [p for p in _select_between(self.pointers, low, high) if not self.labels.touches(p[0], p[1])]
         same = next((p for p in inside if p[0] <= start < p[1] or start <= p[0] < end), None)
         before = [p for p in inside if p[1] <= start]
         if same is not None and not before:
-            return same[2], same[3]
+            return same[2], same[3], -1
         if before:
             subjects = [p for p in before if self._is_subject(p[0], p[1])]
             owner = (subjects or before)[-1]
-            return owner[2], owner[3]
+            return owner[2], owner[3], owner[1]
         after = next((p for p in inside if p[0] >= end), None)
         if after is not None and after[0] - end <= 3:
-            return after[2], AFTER
+            return after[2], AFTER, -1
         turn = next((t for t in self.document.turns if t.start <= start < t.end and t.speaker), None)
         if turn is not None:
-            return None, ""
+            return None, "", -1
         people = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
-        return (people[0], ONLY) if len(people) == 1 and not self.headers.touches(start, end) else (None, "")
+        is_only = len(people) == 1 and not self.headers.touches(start, end)
+        return (people[0], ONLY, -1) if is_only else (None, "", -1)
 
     def _is_subject(self, start: int, end: int) -> bool:
         """Tell whether what follows can be about a mention: it is no object, or a relative clause follows."""
@@ -424,6 +483,8 @@ class _Reader:
         stretches: list[Interval] = []  # sorted and disjoint
         for kind, start, end in self._find_stretches():
             value = self.text[start:end]
+            if kind == "work" and _CAUSE.search(self.text, start, min(end + 4, len(self.text))):
+                continue
             is_coarse = kind == "rare" or _BAND.search(value) or (kind == "date" and value.isdigit())
             is_made = self.altered.touches(start, end) and not is_coarse
             if is_made or self.headers.touches(start, end):
@@ -450,6 +511,7 @@ class _Reader:
     def _find_listed_words(self) -> Iterator[tuple[str, int, int]]:
         """Find occupations, conditions and marital status by the lists of the knowledge base and of general words."""
         general, knowledge = map_words_to_general_nouns(), KnowledgeBase.open()
+        last = -9  # number of the word of the last occupation
         for i, (start, end, word) in enumerate(self.words):
             back = [w for _, _, w in self.words[max(0, i - 4) : i]]
             is_said = any(w in _COPULAS for w in back[-4:])
@@ -461,8 +523,12 @@ class _Reader:
                 yield {"retired": "work", "pregnant": "health"}.get(word, "kin"), start, end
             elif (word in _CONDITIONS and is_said) or (general.get(word) == "illness" and word not in _NO_ILLNESS):
                 yield "health", start, end
-            elif is_said and word not in _NO_WORK and self._is_occupation(word, general, knowledge):
-                first = start
+            elif (is_said or (i - 2 == last and back[-1:] in (["and"], ["or"]))) and (
+                word not in _NO_WORK
+                and not _DEGREES.intersection(back[-1:])
+                and self._is_occupation(word, general, knowledge)
+            ):
+                first, last = start, i
                 for a, _, w in reversed(self.words[max(0, i - 2) : i]):
                     if w in _COPULAS or w in _DETERMINERS or not re.fullmatch(r"[a-z-]+", w):
                         break
