@@ -41,14 +41,14 @@ class Fluency:
         model: of the corpus's words.
         contexts: slot of a term to the places of its mentions.
         forms: slot of a term to its fullest form.
-        known: slot of a term to the terms of its protected value.
+        class_terms: slot of a term to the terms of its protected value.
         likeness: form of a term to the nouns that are closest in meaning, as (cosine, noun, whether it is common).
     """
 
     model: KneserNey = field(repr=False)
     contexts: dict[Slot, tuple[Context, ...]] = field(repr=False)
     forms: dict[Slot, str] = field(repr=False)
-    known: dict[Slot, frozenset[str]] = field(repr=False)
+    class_terms: dict[Slot, frozenset[str]] = field(repr=False)
     likeness: dict[str, list[tuple[float, str, bool]]] = field(repr=False)
     _losses: dict[tuple[Slot, str], float] = field(default_factory=dict, repr=False)
     _choices: dict[Slot, str] = field(default_factory=dict, repr=False)
@@ -70,9 +70,9 @@ class Fluency:
                 keys.setdefault(corpus.class_of(number), set()).update(corpus.value_at(slot).forms)
         forms = {slot: corpus.value_at(slot).forms[0] for slot in contexts}
         by_class = {name: frozenset(map(remove_plural_ending, some)) for name, some in keys.items()}
-        known = {slot: by_class[corpus.class_of(slot.chunk)] for slot in contexts}
+        class_terms = {slot: by_class[corpus.class_of(slot.chunk)] for slot in contexts}
         model = KneserNey(thin_out_texts(texts) if contexts else [])
-        return cls(model, contexts, forms, known, _find_closest_nouns(list(forms.values()), corpus.common_nouns))
+        return cls(model, contexts, forms, class_terms, _find_closest_nouns(list(forms.values()), corpus.common_nouns))
 
     def measure_loss(self, slot: Slot, donor: Slot) -> float:
         """Return what the donor costs at the slot, in nats, at the mention where it costs most; 0 if it is no term.
@@ -106,7 +106,7 @@ class Fluency:
             return ""
         best, highest = "", -math.inf
         for cosine, noun, is_common in self.likeness.get(self.forms.get(slot, ""), ()):
-            if not is_common and remove_plural_ending(noun) in self.known[slot]:
+            if not is_common and remove_plural_ending(noun) in self.class_terms[slot]:
                 continue
             total = (_MEANING * cosine + (0.0 if is_common else _FOREIGN)) * len(contexts)
             total += len(contexts) * math.log(self.model.probability((), noun))  # a frequent word is likelier anywhere

@@ -67,8 +67,8 @@ def _read_mention(text: str, start: int, end: int, sentences: Sentences) -> tupl
     last = bisect_left(words, end, key=lambda word: word[0])
     before = words[first - 1] if first and start - words[first - 1][1] <= 1 else None
     word_before = text[before[0] : before[1]].lower() if before else ""
-    own = text[start:end].split(" ", 1)[0].lower() if " " in text[start:end] else ""
-    determiner = own if own in _DETERMINERS else word_before if word_before in _DETERMINERS else ""
+    first_word = text[start:end].split(" ", 1)[0].lower() if " " in text[start:end] else ""
+    determiner = first_word if first_word in _DETERMINERS else word_before if word_before in _DETERMINERS else ""
     is_counted = determiner in _COUNTING or word_before in _COUNTING or (before is not None and before[2] == "NUM")
     is_hyphened = text[end : end + 1] == "-" and text[end + 1 : end + 2].isalnum()
     tail = _ENDING.match(text, end)
