@@ -48,7 +48,7 @@ COMMANDS: Mapping[str, str] = {
     "completion": "allonym.cli:completion",
 }
 
-_PYTHON_SPELLING = re.compile(r" \(\w+=\S+ in Python\)")
+_PYTHON_SPELLING = re.compile(r" \(\S+ in Python\)")
 """How an error names an option for those who call the library."""
 
 

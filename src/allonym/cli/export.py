@@ -24,6 +24,7 @@ from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_note, print_table, report_failure, show_stage_bar
 from allonym.errors import MissingExtra, UsageError
 from allonym.settings import REQUIRED, SettingGroup, declare_setting
+from allonym.text.words import count_nouns
 
 if TYPE_CHECKING:
     from allonym.export import Manifest, Shape
@@ -247,10 +248,11 @@ def _print_manifest(manifest: Manifest, target: Path) -> None:
         print_note(f"the policy has {findings} findings in the prompts, which are written unchanged")
     if "bound" in manifest.risk:
         low, high = manifest.risk["bound"]["value"], manifest.risk["limit"]
-        lower_limit = "-" if low is None else f"{low:.2f}"
+        documents = count_nouns(manifest.risk["documents"], "document")
+        score = "too few to tell" if low is None else f"{low:.2f}"
         print_note(
-            f"mean + SD of {manifest.risk['documents']} documents is {lower_limit}, "
-            f"and P2 requires less than {high:g}: {manifest.risk['method']}",
+            f"{score} in {documents}, mean and standard deviation; less than {high:g} counts as low "
+            f"({manifest.risk['method']})",
             label="residual risk:",
         )
     elif "none" in manifest.risk and manifest.risk["none"] != "not requested":

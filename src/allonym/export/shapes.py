@@ -102,7 +102,10 @@ class Roles:
         roles |= _guess_roles(unassigned, set(roles.values()))
         order = list(dict.fromkeys(names))
         if lacking := [i for i, name in enumerate(order, 1) if name not in roles]:
-            raise DataError(f"speaker {lacking[0]} of {len(order)} has no role; one must be given")
+            raise DataError(
+                f"speaker {lacking[0]} of {len(order)} has no role; --role NAME=user gives one "
+                "(Roles.from_names() in Python)"
+            )
         return [roles[name] for name in names]
 
 

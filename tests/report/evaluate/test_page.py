@@ -100,6 +100,12 @@ def test_a_group_that_is_found_is_not_hidden_by_the_others():
     assert tone_of(result, result["headlines"][0]) == "good"
 
 
+@pytest.mark.parametrize(("passes", "tone"), [(True, ""), (False, "warn"), (None, "")])
+def test_a_second_reading_that_nobody_confirmed_is_no_good_news(passes, tone):
+    result = told(measures={"residual": {"total": {"passes": passes}}})
+    assert tone_of(result, {"measure": "residual", "side": "risk", "value": number(0.0)}) == tone
+
+
 def test_versions_are_compared_by_the_worst_intruder_of_each():
     naive = {"linkage": {"panel": {"worst": {"name": "naive", "knows": "has originals"}}}}
     page = report.compare_page({"versions": {"tags": told(), "names": told((0.2, 0.1, 0.3), measures=naive)}})
