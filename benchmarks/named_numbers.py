@@ -35,6 +35,7 @@ from allonym.policy import Policy
 
 TEXTS = Path(__file__).resolve().parent.parent / "tests" / "cases" / "numbers.jsonl"
 DOCUMENTS = TEXTS.with_name("numbers_documents.jsonl")
+FURTHER = TEXTS.with_name("numbers_further.jsonl")
 
 
 @dataclass(frozen=True, slots=True)

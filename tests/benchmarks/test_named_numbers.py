@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from benchmarks.named_numbers import DOCUMENTS, TEXTS, Score, locate_marks, read_marked_texts, score_spans, score_texts
+from benchmarks.named_numbers import (
+    DOCUMENTS,
+    FURTHER,
+    TEXTS,
+    Score,
+    locate_marks,
+    read_marked_texts,
+    score_spans,
+    score_texts,
+)
 
 from allonym.document import Span
 from allonym.errors import UnknownNameError
@@ -56,7 +65,7 @@ def test_the_second_set_has_twelve_texts_of_fifteen_kinds_of_document():
     assert set(Counter(text.kind for text in texts).values()) == {12}
 
 
-@pytest.mark.parametrize("path", [TEXTS, DOCUMENTS])
+@pytest.mark.parametrize("path", [TEXTS, DOCUMENTS, FURTHER])
 def test_numbers_that_are_called_by_name_are_found_as_well_as_before(path):
     """The target is 95 % covered with the right label, in all and in each kind."""
     by_kind = score_texts(read_marked_texts(path))

@@ -113,6 +113,8 @@ _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)"
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
+_CLOCK_BEFORE = re.compile(r"\d:\Z")
+"""The hour of a time of day."""
 _COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
 """Things that are counted: "nineteen legs"."""
 _RATIO = re.compile(r"\d{2}[/:]\Z")
@@ -294,6 +296,16 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
     words = surface.replace("'", " ").lower().split()
     if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
+        return True
+    if (
+        span.label == "AGE" and surface.lower().endswith("-year") and not text.startswith("-old", end)
+    ):  # "nine-year feud"
+        return True
+    if (
+        span.label == "DATE"
+        and surface.isdigit()
+        and (text.endswith("at ", 0, start) or _CLOCK_BEFORE.search(text, 0, start))
+    ):
         return True
     if span.label == "AGE" and (counted := _COUNTED_THINGS.match(text, end)) and _is_plural(counted[1]):
         return True
@@ -498,6 +510,13 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_heading = (
             is_shouted and chance < _SURE and all(word in _UNITS or word in read_ordinary_words() for word in words)
         )
+        is_headline = (
+            is_shouted
+            and chance < _NEARLY
+            and all(word in read_dictionary() or word in _UNITS or word in read_ordinary_words() for word in words)
+            and not has_listed_name(words)
+            and not any(c.islower() for s in spans for c in _read_line(text, s.start))
+        )
         is_plain = (
             is_small
             and chance < _SURE
@@ -515,6 +534,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             or is_faint
             or is_plain
             or is_phrase
+            or is_headline
             or (is_careful and (is_guess or is_heading or is_term))
         ):
             dropped.update(spans)
@@ -525,6 +545,13 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         if is_ordinary and not _DIGITS.issuperset(words) and chance < bound:
             dropped.update(spans)
     return [span for span in findings if span not in dropped]
+
+
+def _read_line(text: str, place: int) -> str:
+    """The line of a place, as far as a heading is long."""
+    start = text.rfind("\n", max(0, place - _LABEL_LENGTH), place) + 1 or max(0, place - _LABEL_LENGTH)
+    end = text.find("\n", place, place + _LABEL_LENGTH)
+    return text[start : end if end >= 0 else place + _LABEL_LENGTH]
 
 
 def _stands_alone(text: str, span: Span) -> bool:
