@@ -2,8 +2,10 @@
 
 import pytest
 
+from allonym.errors import DataError
 from allonym.files.encoding import decode_file, detect_encoding
 
+LETTER = "Dear Jane, write to a@example.com about the keys, please. "
 TEXTS = {
     "cp1252": "José Müller’s friend lives in the Straße “Am Döbel” – 12 €. Write to a@example.com\n",
     "cp1250": "Łukasz Żółkiewski mieszka w Łodzi przy ulicy Świętokrzyskiej\n",
@@ -72,3 +74,24 @@ def test_rows_of_a_damaged_file_do_not_change_its_encoding(run):
     rows = "".join(f"{n},Zoë at a@example.com\n" for n in range(9)).encode()
     out, report = run("a.csv", b"id,text\n" + rows + b"10,caf\xe9\n")
     assert report.quarantined == 1 and not report.encodings and "Zoë".encode() in out
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\xff\xfe" + LETTER.encode(),
+        b"\xfe\xff" + LETTER.encode(),
+        LETTER.encode("utf-16")[:20] + LETTER.encode("utf-16")[21:] + b"\0",
+        b"\xfe\xff" + LETTER.encode("utf-16-be")[1:] + b"\0",
+    ],
+)
+def test_what_only_begins_like_utf16_is_refused(run, data):
+    with pytest.raises(DataError, match="a byte is missing, or it is another encoding"):
+        run("a.txt", data)
+
+
+@pytest.mark.parametrize(
+    "text", [LETTER, "我们今天在北京开会，讨论了新的项目计划。", "一" * 40, "Привет, Ада", "यह एक परीक्षण है"]
+)
+def test_utf16_of_any_script_is_read(text):
+    assert decode_file(text.encode("utf-16"))[0] == text

@@ -292,3 +292,9 @@ def test_a_long_word_in_a_changed_name_does_not_hang(run):
     word = b"x" * 60
     out = run("a.eml", b"To: " + word + b" a@example.com <b@example.com>\nSubject: x\n\nhi\n")[0]
     assert word in out and b"example.com" not in out
+
+
+def test_text_outside_of_parts_that_begins_like_utf16_is_read(run):
+    part = b"--b\nContent-Type: text/plain\n\nWrite to pam@example.com now\n"
+    head = b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n"
+    assert b"pam@" not in run("a.eml", head + b"\xff\xfe" + part + part + b"--b--\n")[0]

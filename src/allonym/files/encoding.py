@@ -47,6 +47,8 @@ _ALPHABETS = (
 """Letters beyond ASCII of languages that are written together: Western, Polish, Czech and Slovak and Croatian,
 Hungarian, Romanian, Turkish, Baltic."""
 
+_LEAST_BYTES = 32  # of ASCII that no text in UTF-16 is, but by chance
+_LEAST_TORN = 4  # different letters of UTF-16 whose lower byte is 0
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
 _CONTROLS = re.compile(rb"[\x80-\x9f]")
 _DECLARED = re.compile(rb"""(?i)(?:<meta[^>]+charset\s*=\s*["']?|<\?xml[^>]+encoding\s*=\s*["'])([a-z0-9_.:-]{2,40})""")
@@ -97,9 +99,12 @@ class Encoding:
     def decode(self, data: bytes) -> str:
         """Decode ``data``, which has no mark. Raises :class:`DataError` if it is not in this encoding."""
         try:
-            return data.decode(self.codec)
+            text = data.decode(self.codec)
         except UnicodeDecodeError as error:
             raise DataError(f"not valid {self.codec.upper()} at byte {error.start}; UTF-8 is required") from None
+        if self.codec.startswith("utf-16") and _is_misread_utf16(data, text):
+            raise DataError(f"not valid {self.codec.upper()}: a byte is missing, or it is another encoding")
+        return text
 
     def encode_file(self, text: str) -> bytes:
         """Encode the text of a whole file, with the mark. Raises :class:`DataError` for lone surrogates."""
@@ -178,6 +183,14 @@ def _keeps_ascii(codec: str) -> bool:
     """Tell whether ASCII letters and digits are the same in an encoding: text in ASCII is in no other one."""
     plain = string.ascii_letters + string.digits
     return plain.encode().decode(codec, "replace") == plain
+
+
+def _is_misread_utf16(data: bytes, text: str) -> bool:
+    """Tell whether bytes that were read as UTF-16 are ASCII, or letters whose bytes belong to two neighbours."""
+    if len(data) >= _LEAST_BYTES and data.isascii() and b"\0" not in data:
+        return True
+    torn = Counter(c for c in text if "\u0900" <= c < "\u7f00" and not ord(c) & 0xFF)
+    return len(torn) >= _LEAST_TORN and 10 * torn.total() > len(text)
 
 
 def _is_damaged_utf8(sample: bytes) -> bool:
