@@ -46,6 +46,8 @@ _IN_ADDRESS = re.compile(r"[@_/]|\.\w")
 _SHORTEST = 3  # letters of a name that no list knows
 _MOST_WORDS = 6
 _ROMAN_BEFORE = re.compile(r"\b[IVX]+ \Z")
+_CODE = re.compile(r"(?!M[ac]c?[A-Z]|[DL][aei]s?[A-Z]|Van[A-Z])[^\W\d_]+[^\W\d_A-Z][A-Z][^\W\d_]*|[A-Z]{2,5}[a-z]{1,2}")
+"""Capitals within a word, as in no name but "McKay" and "DeLuca"."""
 _ROMAN = re.compile(r"[IVXLC]+\.?")
 _DETERMINED = re.compile(
     r"(?i)\b(?:der|die|das|des|dem|den|ein\w*|kein\w*|dies\w*|jed\w*|im|am|zum|zur|vom|beim|ins|ans|zwei|drei)\Z"
@@ -196,6 +198,7 @@ def _list_runs(
             and word.text.lower() not in no_names
             and word.text.lower() not in small
             and not _ROMAN.fullmatch(word.text)
+            and not _CODE.fullmatch(word.text)
             and not covered.touches(word.start, word.end)
         ) or (joins and _is_shouted_family_name(text, run, word, no_names))
         if is_name and (not joins or len(run) > _MOST_WORDS or (word.opens and not particles)):
