@@ -95,3 +95,9 @@ def test_what_only_begins_like_utf16_is_refused(run, data):
 )
 def test_utf16_of_any_script_is_read(text):
     assert decode_file(text.encode("utf-16"))[0] == text
+
+
+@pytest.mark.parametrize("name", ["unicode_escape", "raw_unicode_escape", "punycode", "idna"])
+def test_codecs_that_are_no_encodings_of_files_are_not_taken_for_them(run, name):
+    page = b'<meta charset="' + name.encode() + b'"><p>\\x41 b\na@example.com</p>\n'
+    assert run("a.html", page)[0] == page.replace(b"a@example.com", b"[EMAIL_ADDRESS_1]")

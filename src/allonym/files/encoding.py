@@ -47,6 +47,8 @@ _ALPHABETS = (
 """Letters beyond ASCII of languages that are written together: Western, Polish, Czech and Slovak and Croatian,
 Hungarian, Romanian, Turkish, Baltic."""
 
+_NO_TEXTS = frozenset(("unicode-escape", "raw-unicode-escape", "punycode", "idna"))
+"""Python's codecs for other things than the texts of files."""
 _LEAST_BYTES = 32  # of ASCII that no text in UTF-16 is, but by chance
 _LEAST_TORN = 4  # different letters of UTF-16 whose lower byte is 0
 _HIGH_RUN = re.compile(rb"[\x80-\xff]+")
@@ -167,7 +169,7 @@ def _find_codec(name: str) -> str:
         "".encode(codec or "utf-8")
     except (LookupError, ValueError):
         return ""
-    return "" if codec.startswith(("utf-8", "utf-16", "utf-32", "ascii")) else codec
+    return "" if codec.startswith(("utf-8", "utf-16", "utf-32", "ascii")) or codec in _NO_TEXTS else codec
 
 
 def _can_decode(data: bytes, codec: str) -> bool:
