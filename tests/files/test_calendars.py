@@ -169,6 +169,6 @@ def test_a_long_line_that_is_no_property_does_not_hang(run):
     assert run("a.ics", b"-" * 100_000)[0] == b"-" * 100_000
 
 
-def test_a_line_without_a_colon_is_no_embedded_file(run):
-    card = b"BEGIN:VCARD\r\nFN:X\r\na;b;;;\r\nTEL;HOME:1\r\nEND:VCARD\r\n"
+def test_only_what_is_encoded_is_an_embedded_file(run):
+    card = b"BEGIN:VCARD\r\nFN:X\r\na;b;;;\r\nTEL;b;HOME:1\r\nEND:VCARD\r\n"
     assert run("a.vcf", card, Policy.only(["EMAIL_ADDRESS"]))[0] == card

@@ -25,7 +25,8 @@ _LINE = re.compile(
 _PARAMETER = re.compile(r';\s*([A-Za-z0-9-]+)=((?:"[^"]*"|[^;:"])*)')
 _PARAMETER_VALUE = re.compile(r'(?<=")[^"]+(?=")|[^",]+')
 _EMBEDDED = re.compile(
-    r"(?im)^(?:[\w-]+\.)?(?:(?:PHOTO|LOGO|SOUND|KEY|ATTACH|IMAGE)\b|[\w-]+;(?:[^:\r\n]*;)?(?:ENCODING=)?(?:B|BASE64)(?:;[^:\r\n]*)?:)"
+    r"(?im)^(?:[\w-]+\.)?(?:(?:PHOTO|LOGO|SOUND|KEY|ATTACH|IMAGE)\b"
+    r"|[\w-]+;(?:[^:\r\n]*;)?(?:ENCODING=B|(?:ENCODING=)?BASE64)(?:;[^:\r\n]*)?:)"
     r"(?:\r?\n[ \t]|[^\r\n])*(?:\r?\n|\Z)(?:[A-Za-z0-9+/=]+[ \t]*(?:\r?\n|\Z))*",
 )
 _QUOTED = re.compile(
