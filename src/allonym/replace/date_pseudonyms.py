@@ -87,6 +87,10 @@ _QUARTER = re.compile(
 _SEASON = re.compile(
     rf"(?i)(?P<name>{join_calendar_names('season')})(?:,?\s+(?:of\s+)?(?P<y>{_YEAR})(?:\s?(?:roku|r\.?))?)?"
 )
+_PART_OF_MONTH = re.compile(rf"(?i)(?:{_PART_OF_YEAR})[\s-]+(?P<rest>(?:{join_calendar_names('month')})\b.*)")
+_DAY_OF_WEEK = re.compile(
+    rf"(?i)(?P<name>{join_calendar_names('weekday')})\.?,?\s+(?:the\s+)?(?P<d>[0-9]{{1,2}})(?P<ord>st|nd|rd|th)?"
+)
 _WEEKDAY = re.compile(rf"(?i)(?:(?:every|each|jeden|każd[yą])\s+)?(?P<name>{join_calendar_names('weekday')})\.?")
 _CLOCK = re.compile(
     r"(?i)[0-9]{1,2}(?:[:.h][0-9]{2}){0,2}(?:[.,][0-9]+)?\s?(?:[ap]\.?m\.?|uhr|h|hrs?|o['’]clock|(?<=:[0-9]{2}))"
@@ -107,7 +111,9 @@ _RELATIVE = re.compile(  # what says nothing without another date
 _DATED = re.compile(
     rf"(?i){_YEAR}|[0-9][./-][0-9]|[0-9].*\b(?:{join_calendar_names('month')})\b|\b(?:{join_calendar_names('month')})\b.*[0-9]"
 )
-_RANGE = re.compile(r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s|,\s")
+_RANGE = re.compile(
+    r"(?i)\s+(?:to|until|till|through|and|or|bis|und|do|i|oraz|au|al?)\s+|\s[-–—]\s|,\s|(?<=[^\W\d])[-–—](?=[^\W\d])"
+)
 _NUMBER = re.compile(
     rf"(?i)(?<![0-9.,/])[0-9]{{1,3}}(?![0-9/]|['’]?s\b)"
     rf"|\b(?:(?:{'|'.join(TENS)})(?:[- ](?:{'|'.join(ONES[1:10])}))?|{'|'.join(ONES[1:])})\b"
@@ -382,6 +388,21 @@ class _Mover:
         day = day if day != old.day else day % 28 + 1
         return _replace_groups(match, {"d": str(day), "ord": get_ordinal_suffix(day, match["ord"])})
 
+    def _move_day_of_week(self, match: re.Match[str]) -> str | None:
+        """Move a weekday with the day of its month: "Tues 20th"."""
+        weekday, day = self.move_date_text(match["name"]), self.move_date_text(f"{match['d']}th")
+        if weekday is None or day is None:
+            return None
+        number = day.rstrip("stndrh")
+        return _replace_groups(
+            match, {"name": weekday, "d": number} | ({"ord": day.removeprefix(number)} if match["ord"] else {})
+        )
+
+    def _move_rest(self, match: re.Match[str]) -> str | None:
+        """Move the month behind a part of it: "the end of October", "mid-March 2019"."""
+        rest = self.move_date_text(match["rest"])
+        return rest and _replace_groups(match, {"rest": rest})
+
     def _move_before_rest(self, match: re.Match[str]) -> str | None:
         """Move a holiday or a weekday, and the date behind it: ``Christmas 2019``, ``first Friday of Lent``."""
         new, rest = self.move_date_text(match["name"]), self.move_date_text(match["rest"])
@@ -401,7 +422,9 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[[_Mover, re.Match[str]], str | Non
     (_DAYS, _Mover._move_days),
     (_QUARTER, _Mover._move_quarter),
     (_SEASON, _Mover._move_season),
+    (_PART_OF_MONTH, _Mover._move_rest),
     (_WEEKDAY, _Mover._move_weekday),
+    (_DAY_OF_WEEK, _Mover._move_day_of_week),
     (_DAY_ALONE, _Mover._move_day_alone),
     (_HOLIDAY_OF, _Mover._move_before_rest),
     (_NTH_WEEKDAY, _Mover._move_before_rest),
