@@ -144,6 +144,8 @@ def _declare_option(setting: Setting, name: str, *, is_override: bool = False) -
     if setting.noun in _COMPLETIONS:
         details["shell_complete"] = _COMPLETIONS[setting.noun]
     if placeholder.startswith("<"):
+        if is_repeated:  # none is () anyway, and Click before 8.3 takes no default for it
+            details.pop("default", None)
         shown = placeholder.strip("<>") + "..." * is_repeated
         details |= {"metavar": shown if is_required else f"[{shown}]", "nargs": -1 if is_repeated else 1}
         return cast("Declaration", click.argument(name, **details))

@@ -180,6 +180,8 @@ class Guard:
         head = sum(len(name) + len(value) + 4 for name, value in scope["headers"])
         if head + len(scope.get("raw_path") or b"") + len(scope.get("query_string") or b"") > HEAD_BYTES:
             raise RequestError(f"the head of a request has at most {HEAD_BYTES >> 10} KB", 431, "TooLarge")
+        if "\0" in scope["path"]:  # no name of a file holds one, and older versions of Starlette fail on it
+            raise RequestError("there is no such page", 404, "NotFound")
         headers = Headers(scope=scope)
         host, origin = headers.get("host", "").lower(), headers.get("origin", "").lower()
         if _parse_host_header(host) not in self._hosts:
