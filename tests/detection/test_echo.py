@@ -5,6 +5,7 @@ from allonym.detection.mentions import (
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
+    find_names_beside_slash,
     find_short_names,
     is_written_with_care,
 )
@@ -57,6 +58,21 @@ def test_short_forms_of_given_names_are_found(text, seed, expected):
 )
 def test_a_word_that_is_a_given_name_before_a_family_name_belongs_to_it(text, person):
     assert person in [text[s.start : s.end] for s in allonym.detect(text) if s.label == "PERSON"]
+
+
+@pytest.mark.parametrize(
+    ("text", "seed", "expected"),
+    [
+        ("Buzzer MacAskill/Patel, please.", "Patel", ["MacAskill"]),
+        ("Buzzer Patel/MacAskill.", "Patel", ["MacAskill"]),
+        ("Manager/Patel and Agent/Patel/x", "Patel", []),
+        ("See MacAskill/Patel/notes.txt or www.MacAskill/Patel", "Patel", ["MacAskill"]),
+        ("Patel/Notes.txt, Patel/Brook@home", "Patel", []),
+    ],
+)
+def test_names_that_a_slash_joins_are_found(text, seed, expected):
+    span = Span(text.index(seed), text.index(seed) + len(seed), "PERSON", 0.4, "t")
+    assert [text[s.start : s.end] for s in find_names_beside_slash(text, [span], TAXONOMY)] == expected
 
 
 def test_earlier_mention_counts_too():

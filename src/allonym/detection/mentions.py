@@ -53,6 +53,9 @@ _INITIALS = re.compile(r"\b(?:[A-Z]O['’][A-Z]|[A-Z]{2,3})\b")
 _APOSTROPHES = re.compile("['’]")
 _SHORT_NAME = re.compile(r"(?<![\w'’@.-])[A-Z][a-z]{2,9}(?![\w@-]|['’](?!s\b)|\.? [Nn](?:o|r|umber)\b)")
 _SMALL_WORD = re.compile(r"\b[a-z]{3,10}\b")
+_BEFORE_SLASH = re.compile(r"(?<![\w/.@:-])([A-Z][^\W\d_]*[a-z][^\W\d_]*)/\Z")
+_BEHIND_SLASH = re.compile(r"/([A-Z][^\W\d_]*[a-z][^\W\d_]*)(?![\w/.@-]*[\w/@])")
+_ROLES = read_word_list("roles")
 _CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
@@ -158,6 +161,24 @@ def find_short_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> li
         if word.lower() not in small_words
         for mention in mentions[word]
         if not reach.touches(*mention)
+    ]
+
+
+def find_names_beside_slash(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find the names that a slash joins to a person's name: "MacAskill" in "MacAskill/Patel"."""
+    if "/" not in text:
+        return []
+    people = [s for s in spans if taxonomy.within(s.label, "PERSON")]
+    matches = [_BEFORE_SLASH.search(text, max(0, s.start - 40), s.start) for s in people]
+    matches += [_BEHIND_SLASH.match(text, s.end) for s in people]
+    reach = Reach((s.start, s.end) for s in spans)
+    return [
+        Span(*match.span(1), "PERSON", ECHO_SCORE, "echo:slash")
+        for match in matches
+        if match
+        and not reach.touches(*match.span(1))
+        and _is_likely_name(match[1])
+        and not _is_ordinary(match[1], read_dictionary(), _ROLES)
     ]
 
 

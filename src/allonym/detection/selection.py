@@ -26,6 +26,7 @@ from allonym.detection.mentions import (
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
+    find_names_beside_slash,
     find_repeated_names,
     find_short_names,
     is_written_with_care,
@@ -240,6 +241,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         if KEPT not in document.roles:  # capitals in tables are no evidence
             more = find_initials(text, findings, policy.taxonomy)
             more += find_short_names(text, findings, policy.taxonomy)
+            more += find_names_beside_slash(text, findings, policy.taxonomy)
             explained = {(span.start, span.end) for span in more if span.score == EXPLAINED_SCORE}
             findings = [span for span in findings if (span.start, span.end) not in explained]
             if is_written_with_care(text, [turn.start for turn in document.turns]):
