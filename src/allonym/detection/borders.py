@@ -149,17 +149,17 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             and not is_given_name(text[start:end])
         ):
             start = virtue.start()
-        head, _, rest = text[start:end].partition("\n")
+        line, _, rest = text[start:end].partition("\n")
         if rest and all(word in read_dictionary() or word in _FIELDS for word in find_words(rest.lower())):
-            end = start + len(head)  # the next line is another field
+            end = start + len(line)  # the next line is another field
         if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
             start = month.end()
         if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():
             start = ended.end()
     if span.label == "PERSON" and (field := _FIELD_AT_END.search(text, start, end)):
         end = field.start()
-    if span.label == "DATE" and rests_on_chance(span) and (lead := _CAPITALS_BEFORE_DATE.match(text, start, end)):
-        start = lead.end()
+    if span.label == "DATE" and rests_on_chance(span) and (head := _CAPITALS_BEFORE_DATE.match(text, start, end)):
+        start = head.end()
     if span.label != "DATE":
         while start < end and text[start] in ".,;:) ":
             start += 1

@@ -106,7 +106,7 @@ def _choose_longest_surface(rows: Sequence[tuple[str, str, str]]) -> str:
 
 
 def _find_owner(
-    rows: Sequence[tuple[str, str, str]], owners: Mapping[str, RegisteredPerson]
+    rows: Sequence[tuple[str, str, str]], owners: Mapping[tuple[str, ...], RegisteredPerson]
 ) -> RegisteredPerson | None:
     """Find whom of the register the mentions of an entity name, given as (surface, replacement, family)."""
     return owners.get(parse_person_name(_choose_longest_surface(rows))[0]) if rows[0][2] == "PERSON" else None

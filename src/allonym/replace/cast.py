@@ -120,9 +120,9 @@ class Ledger:
         if (kind, key) in self._values:
             return self._values[kind, key]
         former = self._list_former_values(kind, key)
-        for value in reversed(former) if prefers_last else former:
-            if self._is_free(telling(value), kind, key):
-                return self._record_value(kind, key, value, telling(value))
+        for known in reversed(former) if prefers_last else former:
+            if self._is_free(telling(known), kind, key):
+                return self._record_value(kind, key, known, telling(known))
         name = f"{key}\0{len(former)}" if former else key
         attempt, collided = 0, False
         while attempt < ATTEMPTS:

@@ -269,9 +269,9 @@ class _Counts:
                         self._surfaces.setdefault(word.stem, Counter())[word.surface.lower()] += 1
         self.total = Counter[str]()
         self.users = Counter[str]()
-        for (_, word), count in self.holders.items():
-            self.total[word] += count
-            self.users[word] += 1
+        for (_, stem), count in self.holders.items():
+            self.total[stem] += count
+            self.users[stem] += 1
 
     def list_common_nouns(self) -> tuple[str, ...]:
         """Return the nouns that are too common to be terms, as they are written."""
