@@ -120,9 +120,9 @@ class Ledger:
         if (kind, key) in self._values:
             return self._values[kind, key]
         former = self._list_former_values(kind, key)
-        for known in reversed(former) if prefers_last else former:
-            if self._is_free(telling(known), kind, key):
-                return self._record_value(kind, key, known, telling(known))
+        for reserve in reversed(former) if prefers_last else former:
+            if self._is_free(telling(reserve), kind, key):
+                return self._record_value(kind, key, reserve, telling(reserve))
         name = f"{key}\0{len(former)}" if former else key
         attempt, collided = 0, False
         while attempt < ATTEMPTS:
