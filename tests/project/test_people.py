@@ -58,11 +58,12 @@ def test_people_are_joined_and_parted_in_all_documents(interviews):
         interviews.join_people("Nobody Here", "Robert Quillon")
 
 
-def test_a_part_of_a_name_stands_with_the_person_whose_replacement_it_has(tmp_path):
+@pytest.mark.parametrize("policy", ["default", "pseudonyms"])
+def test_a_part_of_a_name_stands_with_the_person_whose_replacement_it_has(tmp_path, policy):
     (tmp_path / "a.txt").write_text("Delphine Farrow came, and Blessing Okonkwo.\n")
     (tmp_path / "b.txt").write_text("Do you remember Delphine? A woman, Farrow I think.\n")
     with Vault.create(tmp_path / "v", SECRET) as vault:
-        project = Project.create(tmp_path / "study", vault, "default")
+        project = Project.create(tmp_path / "study", vault, policy)
         project.add([tmp_path / "a.txt", tmp_path / "b.txt"])
         assert list_surfaces(project, "Delphine Farrow") == {"Delphine Farrow", "Delphine", "Farrow"}
         assert all(entity.number for entity in project.list_entities("PERSON"))

@@ -54,8 +54,8 @@ def group_entities(
     """Return what is replaced in documents, the most frequent first.
 
     Within a document the mentions of one entity belong together; entities of two documents do if the register knows
-    them as one person, or if only one person has their replacements, or else if their longest surfaces are the same,
-    but for case and diacritics.
+    them as one person, or if only one person has their replacements, whole or as a part, or else if their longest
+    surfaces are the same, but for case and diacritics.
 
     Args:
         documents: with their edits.
@@ -83,7 +83,8 @@ def group_entities(
             listed.append((item.id, rows))
             if person := _find_owner(rows, owners):
                 for _, replacement, _ in rows:
-                    owners_of[replacement].add(person)
+                    for part in (replacement, *replacement.split()):
+                        owners_of[part].add(person)
     for id, rows in listed:
         longest = _choose_longest_surface(rows)
         key, name = (rows[0][2], normalize_surface(longest)), longest
