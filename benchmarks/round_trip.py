@@ -2,13 +2,14 @@
 
 usage: python benchmarks/round_trip.py PATH... [--n 10000] [--operators tag,wild_tag,pseudonym] [--seed 1] [--workers 2]
                                        [--rewriters NAMES] [--each] [--held-out] [--vault] [--cache FILE]
-                                       [--failures FILE]
+                                       [--failures FILE] [--detected]
 
 P5 (Zarski and Janicki 2025, section 3.3) took 10,000 Polish headlines of at least 35 words and five entities; a model
 anonymised, paraphrased and restored them. Here each PATH is JSONL (field text). Records whose meta.lang is "pl" bring
 their own spans (PER, LOC, ORG, MISC): neighbouring sentences are joined until a text has 35 words and five mentions.
-Of all others, the default policy's detection finds the mentions, and long documents are cut at sentence ends to texts
-of 35 to 120 words with five mentions. Half of the texts are Polish where there are such records.
+With ``--detected`` the default policy's detection finds the mentions instead, and texts with fewer are left out.
+Of all others, the same detection finds the mentions, and long documents are cut at sentence ends to texts of 35 to 120
+words with five mentions. Half of the texts are Polish where there are such records.
 
 Each text is rewritten by one rewriter of ``rewriting/first.py`` and ``further.py``, drawn at random, in one case
 of four by two of them in turn; ``--each`` takes them all, one at a time. ``--held-out`` takes those of
@@ -36,7 +37,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import islice, pairwise
 from pathlib import Path
@@ -103,6 +104,11 @@ def make_polish_cases(rows: Iterable[Any]) -> Iterator[Case]:
             text, spans, first = "", [], ""
 
 
+def find_mentions(case: Case) -> Case:
+    """The same text with the mentions that the default policy finds in it, instead of those of its corpus."""
+    return replace(case, spans=tuple(allonym.detect(case.text)))
+
+
 def make_english_cases(row: Any) -> list[Case]:
     """The pieces of a document that have enough words and mentions."""
     text = row["text"]
@@ -135,9 +141,9 @@ def make_english_cases(row: Any) -> list[Case]:
     return out
 
 
-def read_cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
+def read_cases(paths: Sequence[Path], n: int, workers: int, is_detected: bool = False) -> list[Case]:
     """``n`` texts in random order, half of them Polish where there are such records; of the others, every file gives
-    the same number as long as it has any."""
+    the same number as long as it has any. ``is_detected``: mentions in Polish texts are found, too."""
     given: list[Any] = []
     others: list[list[Any]] = []
     for path in paths:
@@ -147,6 +153,7 @@ def read_cases(paths: Sequence[Path], n: int, workers: int) -> list[Case]:
     found: list[list[Case]] = [[] for _ in others]
     at = [0] * len(others)
     with ProcessPoolExecutor(workers) as pool:
+        out = [c for c in pool.map(find_mentions, out) if len(c.spans) >= MENTIONS] if is_detected else out
         while len(out) + sum(map(len, found)) < n:
             left = [i for i, rows in enumerate(others) if at[i] < len(rows)]
             if not left:
@@ -456,6 +463,7 @@ def main() -> None:
     parser.add_argument("--each", action="store_true", help="every rewriter on every text")
     parser.add_argument("--held-out", action="store_true")
     parser.add_argument("--vault", action="store_true")
+    parser.add_argument("--detected", action="store_true", help="find the mentions in Polish texts, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cache", type=Path)
@@ -467,7 +475,7 @@ def main() -> None:
     if args.cache is not None and args.cache.exists():
         texts = read_cache(args.cache)[: args.n]
     else:
-        texts = read_cases(args.paths, args.n, args.workers)
+        texts = read_cases(args.paths, args.n, args.workers, args.detected)
         if args.cache is not None:
             write_cache(args.cache, texts)
     rows: list[dict[str, Any]] = []
