@@ -37,6 +37,7 @@ def mark(names):
         (["Ewę Wronę", "Ewą Wroną", "Ewy Wrony"], 1),
         (["Tomasz Kowalski", "Tomaszem Wójcikiem"], 2),
         (["Igora", "Igor", "Igorem"], 1),
+        (["Jurewicza", "Edwardem Jurewiczem"], 1),
     ],
 )
 def test_endings_make_no_other_person(names, count):

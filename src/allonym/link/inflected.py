@@ -47,9 +47,10 @@ def find_base_forms_of_names(text: str, spans: Sequence[Span]) -> dict[tuple[int
     inside = [span for span in spans if reach.contains(span.start, span.end)]
     written = {word for span in inside for word in LETTERS.findall(text, span.start, span.end)}
     forms: dict[tuple[int, int], BaseForm] = {}
-    for span in inside:
+    for span in sorted(inside, key=lambda s: (-text.count(" ", s.start, s.end), s.start)):  # "Kowalskiego" last
         if (form := _find_base_form(text, span, written)) is not None:
             forms[span.start, span.end] = form
+            written.update(base for _, base, _ in form.words)
     return forms
 
 
