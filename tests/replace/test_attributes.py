@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.replace.pseudonyms import KEY, kb, play
 
-from allonym.replace.tables import list_words
+from allonym.replace.tables import list_words, read_toml
 from allonym.text.names import normalize_surface
 
 OTHER = b"another key for the tests 32 byte"
@@ -149,3 +149,16 @@ def test_peoples_of_one_country_are_kept_apart(key):
 def test_what_follows_of_is_no_occupation(key):
     out = play("{student of law|OCCUPATION}, {Director of Finance|OCCUPATION}", key=key)
     assert "[" not in out and "law" not in out and "Finance" not in out
+
+
+@pytest.mark.parametrize("group", list(read_toml()["descents"].values()), ids=lambda group: group[0])
+def test_a_descent_becomes_another_of_its_sort(group):
+    for name in group:
+        new = (
+            play(f"It was a {{{name}|ORIGIN}} man.")
+            .removeprefix("It was a")
+            .removeprefix("n")
+            .removesuffix(" man.")
+            .strip()
+        )
+        assert new in group and new != name

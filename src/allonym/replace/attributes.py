@@ -320,6 +320,8 @@ def _choose_chief_office(places: PlaceMap, surface: str, words: Sequence[str], l
 
 def _choose_attribute(places: PlaceMap, label: str, surface: str, form: str) -> str | None:
     kinds = _KINDS[label]
+    if "nationality" in kinds and (descent := _choose_descent(places, surface)) is not None:
+        return descent
     item, plural = _find_item_and_is_plural(places, surface, kinds)
     if item is not None:
         return _choose_similar_item(places, item, surface, plural, form)
@@ -328,6 +330,18 @@ def _choose_attribute(places: PlaceMap, label: str, surface: str, form: str) -> 
     if "nationality" in kinds and _HYPHEN.search(surface.strip()):
         return _replace_compound_parts(places, surface)
     return None
+
+
+def _choose_descent(places: PlaceMap, surface: str) -> str | None:
+    """Return another descent of the same sort, such as ``black`` for ``white``; None where the surface names none."""
+    groups: dict[str, list[str]] = read_toml()["descents"]
+    key = surface.casefold()
+    names = next((names for names in groups.values() if key in map(str.casefold, names)), None)
+    if names is None:
+        return None
+    pool = [name for name in names if name.casefold() != key]
+    new = places.cast.ledger.choose("descent", key, pool)
+    return None if new is None else match_capitals(new, surface)
 
 
 def _choose_similar_item(places: PlaceMap, item: Item, surface: str, plural: bool, form: str = "") -> str | None:
