@@ -230,7 +230,7 @@ def run_without_limits(
         ("of these changed", f"{100 * out['changed']:.1f} %", ">= 80 %"),
         ("entity intruder on these", "{:.3f} -> {:.3f}".format(*out["intruder entities"]), "<= 0.10"),
         ("all-words intruder on these", "{:.3f} -> {:.3f}".format(*out["intruder words"]), "<= 0.60"),
-        ("panel on these", ", ".join(f"{name} {share:.3f}" for name, share in out["panel"].items()), "told <= 0.70"),
+        ("panel on these", ", ".join(f"{name} {share:.3f}" for name, share in out["panel"].items()), " told <= 0.70"),
         ("words changed, of all", f"{100 * out['words']:.1f} %", "<= 15 %"),
         ("words changed, of changed chunks", f"{100 * out['words of changed']:.1f} %", ""),
         ("mean cosine of changed chunks", f"{out['cosine']:.3f}", ">= 0.8"),

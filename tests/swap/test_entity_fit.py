@@ -66,6 +66,8 @@ def test_labels_tell_kinds_apart() -> None:
         ("Organization", "Quillmark", "with Bellworth", "ORGANIZATION"),
         ("Organization", "and Tosmir", "with Bellworth", "ORGANIZATION"),
         ("Person", "Anna", "Rupsilex", "PERSON"),
+        ("Person", "Anna Price", "Maria. Maria", "PERSON"),
+        ("Location", "Velkan", "QBR", "LOCATION"),
         ("Organization", "MOBs", "QBR", "ORGANIZATION"),
         ("Term", "prices", "margin", "TERM"),
     ],

@@ -62,7 +62,7 @@ _MILD = 0.35
 _GENDERS = {"m": 1.0, "f": -1.0}
 _SMALL = r"(?:and|at|by|for|from|in|of|on|or|to|with)"
 _BROKEN = re.compile(rf"^(?:\W|{_SMALL}\b)|(?:\b{_SMALL}|\W)$", re.IGNORECASE)
-"""A name that begins or ends with what is none of it, as a detector's mistake or a stammer leaves it."""
+"""A name that begins or ends with what is none of it, as a detector's mistake leaves it."""
 _PLACES: Mapping[str, str] = {"COUNTRY": "country", "CITY": "city", "US_STATE": "region", "REGION": "region"}
 """Label of a place to its kind in the knowledge base."""
 
@@ -157,12 +157,15 @@ def _describe_appearance(
         "words": len(bare.split()),
         "several": " " in bare,
     }
-    if category != "Term" and _BROKEN.search(form):
+    parts = form.lower().replace(".", " ").split()
+    if category != "Term" and (_BROKEN.search(form) or len(set(parts)) < len(parts)):
         features["sort"] = key
     if _get_place_sign(place, "affiliation") > 0:
         features["acronym"] = 0.0
     if family == "LOCATION":
         kind = _PLACES.get(label) or features["class"] or finer
+        if is_short and not kind:  # hardly a place
+            features["sort"] = key
         features |= {"kind": kind, "class": "", "acronym": 0.0, "words": 1}
     if family == "PERSON":
         names = [p.text for p in parse_name(bare) if p.kind in ("name", "initial", "particle")]

@@ -18,7 +18,7 @@ from allonym.models.words import split_words
 from allonym.stats.ngrams import ORDER, KneserNey, thin_out_texts
 from allonym.swap.corpus import Corpus, Slot, Value
 from allonym.swap.entity_fit import compute_meaning_vectors
-from allonym.swap.surfaces import match_noun_number
+from allonym.swap.surfaces import is_plural, match_noun_number
 from allonym.swap.terms import remove_plural_ending
 
 _MEANING = 4.0  # nats that equal meanings are worth
@@ -112,7 +112,7 @@ class Fluency:
             total += len(contexts) * math.log(self.model.probability((), noun))  # a frequent word is likelier anywhere
             for before, surface, after in contexts:
                 fit = self._score(before, noun, after)
-                if match_noun_number(surface, noun) != noun or noun in (*before, *after) or min(fit) < _LEAST:
+                if is_plural(surface) != is_plural(noun) or noun in (*before, *after) or min(fit) < _LEAST:
                     break
                 total += sum(fit)
             else:

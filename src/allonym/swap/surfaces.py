@@ -189,6 +189,16 @@ def _match_plural(surface: str, forms: tuple[str, ...], replacement: str, donor_
     return replacement
 
 
+def is_plural(noun: str) -> bool:
+    """Tell whether a common noun, or the last word of several, has a plural's ending.
+
+    >>> is_plural("eye diseases"), is_plural("touch-tone"), is_plural("gas")
+    (True, False, False)
+    """
+    last = re.split(r"[\s-]", noun.lower())[-1]
+    return remove_plural_ending(last) != last
+
+
 def match_noun_number(surface: str, replacement: str) -> str:
     """Return a common noun in the number of the mention; names and acronyms stay."""
     if not (surface[-1:].islower() and replacement[-1:].islower()):

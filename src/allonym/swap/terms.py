@@ -31,11 +31,12 @@ PER_CHUNK, LENGTH = 8, 4
 WIDEST = 0.6
 """Most protected values, as a share of them, whose documents may use a word."""
 _EMPTY = frozenset(
-    "bit bits cent cents couple course day days end ends fourth gentlemen guy guys half keypad kind kinds ladies lot "
-    "lots month months morning one ones operator operators second seconds side sides sort sorts star telephone thank "
-    "thanks thing things third thirds time times today way ways week weeks year years".split()
+    "bit bits cent cents couple course day days end ends floor fourth gentlemen guy guys half hand hands keypad kind "
+    "kinds ladies lot lots minute minutes moment moments month months morning one ones operator operators pound second "
+    "seconds side sides sort sorts star telephone thank thanks thing things third thirds time times today tone touch "
+    "way ways week weeks while year years".split()
 )
-"""Nouns that say too little, or too much of a time, to stand for another."""
+"""Nouns of time, of courtesy and of little meaning: no terms, and no words that stand for one."""
 _MOSTLY = 0.8  # share of a stem's mentions that are nouns, for it to count as one
 _NOUNS = frozenset({"NOUN", "PROPN"})
 _WORD = compile_word_pattern("'’&-")
@@ -292,7 +293,7 @@ class _Counts:
             class_, word = item
             if self.users[word] <= few and 2 * self.names[item] > self.mentions[item]:
                 self.rare.add(item)
-            if self.users[word] > most:
+            if self.users[word] > most or word in _EMPTY:
                 continue
             size = self.size[class_]
             score = compute_z_value(count - 1, size, self.total[word] - count, chunks - size)
