@@ -12,7 +12,8 @@ from allonym.swap.writing import write
 
 TEXTS = (
     "the hospital industry grew. the insurance industry grew. the market grew.",
-    "the insurance industry fell. a catastrophe project failed. the market fell.",
+    "the insurance industry fell. a catastrophe project failed. the market industry fell. "
+    "we thank you all for being here today and wish you a good week with many more calls of this kind from our team.",
     "the hospital industry is large. the market is large. 40 hospital beds.",
 )
 

@@ -15,19 +15,22 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from allonym.models.words import split_words
+from allonym.replace.wording import pluralise_noun
 from allonym.stats.ngrams import ORDER, KneserNey, thin_out_texts
 from allonym.swap.corpus import Corpus, Slot, Value
 from allonym.swap.entity_fit import compute_meaning_vectors
+from allonym.swap.places import FEATURES
 from allonym.swap.surfaces import is_plural, match_noun_number
 from allonym.swap.terms import remove_plural_ending
 
 _MEANING = 4.0  # nats that equal meanings are worth
 _FOREIGN = 1.0  # nats that a term of another protected value is worth, since it misleads
-_LEAST = 0.5  # nats by which a noun must go with the words before it, and with those after it, better than by chance
+_LEAST = 1.0  # nats by which a noun must go with the words before it, and with those after it, better than by chance
 _OFTEN = 3  # places of a term that may stand elsewhere
 _CLOSEST = 80  # nouns that are tried
 _AFTER = 2  # words behind a term that are predicted from it
 _NUMBER = "0"
+_BARE = FEATURES.index("bare")
 
 Context = tuple[tuple[str, ...], str, tuple[str, ...]]
 """The words before a mention, the mention as it is written, and the words after it."""
@@ -42,6 +45,8 @@ class Fluency:
         contexts: slot of a term to the places of its mentions.
         forms: slot of a term to its fullest form.
         class_terms: slot of a term to the terms of its protected value.
+        bare: slots of terms that stand without an article, not before a noun.
+        nouns: all that may stand there.
         likeness: form of a term to the nouns that are closest in meaning, as (cosine, noun, whether it is common).
     """
 
@@ -49,6 +54,8 @@ class Fluency:
     contexts: dict[Slot, tuple[Context, ...]] = field(repr=False)
     forms: dict[Slot, str] = field(repr=False)
     class_terms: dict[Slot, frozenset[str]] = field(repr=False)
+    bare: frozenset[Slot] = field(repr=False)
+    nouns: frozenset[str] = field(repr=False)
     likeness: dict[str, list[tuple[float, str, bool]]] = field(repr=False)
     _losses: dict[tuple[Slot, str], float] = field(default_factory=dict, repr=False)
     _choices: dict[Slot, str] = field(default_factory=dict, repr=False)
@@ -72,7 +79,10 @@ class Fluency:
         by_class = {name: frozenset(map(remove_plural_ending, some)) for name, some in keys.items()}
         class_terms = {slot: by_class[corpus.class_of(slot.chunk)] for slot in contexts}
         model = KneserNey(thin_out_texts(texts) if contexts else [])
-        return cls(model, contexts, forms, class_terms, _find_closest_nouns(list(forms.values()), corpus.common_nouns))
+        bare = frozenset(s for s in contexts if corpus.value_at(s).place[_BARE : _BARE + 1] == (1,))
+        nouns = frozenset((*corpus.common_nouns, *forms.values()))
+        likeness = _find_closest_nouns(list(forms.values()), corpus.common_nouns)
+        return cls(model, contexts, forms, class_terms, bare, nouns, likeness)
 
     def measure_loss(self, slot: Slot, donor: Slot) -> float:
         """Return what the donor costs at the slot, in nats, at the mention where it costs most; 0 if it is no term.
@@ -94,7 +104,8 @@ class Fluency:
         """Return the noun that reads best at a term's place and is close to its meaning: a common noun, or, a little
         preferred, a term of another protected value; empty if there is none.
 
-        Names and acronyms have none, and neither has what follows a figure, such as units.
+        Names and acronyms have none, and neither has what follows a figure, such as units, or a letter, as in *T-cell*.
+        What stands without an article in the singular, as *insurance* does, is replaced only by what has no plural.
         """
         if slot not in self._choices:
             self._choices[slot] = self._choose_noun(slot)
@@ -104,9 +115,13 @@ class Fluency:
         contexts = self.contexts.get(slot, ())
         if any(not surface[1:].islower() or before[-1:] == (_NUMBER,) for before, surface, _ in contexts):
             return ""
+        if any(before[-1:] == ("-",) and len(before[-2:][0]) == 1 for before, _, _ in contexts):
+            return ""
         best, highest = "", -math.inf
         for cosine, noun, is_common in self.likeness.get(self.forms.get(slot, ""), ()):
             if not is_common and remove_plural_ending(noun) in self.class_terms[slot]:
+                continue
+            if slot in self.bare and pluralise_noun(noun) in self.nouns:
                 continue
             total = (_MEANING * cosine + (0.0 if is_common else _FOREIGN)) * len(contexts)
             total += len(contexts) * math.log(self.model.probability((), noun))  # a frequent word is likelier anywhere
