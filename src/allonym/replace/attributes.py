@@ -340,7 +340,7 @@ def _choose_descent(places: PlaceMap, surface: str) -> str | None:
     if names is None:
         return None
     pool = [name for name in names if name.casefold() != key]
-    new = places.cast.ledger.choose("descent", key, pool)
+    new = places.cast.ledger.choose("descent", key, pool, telling=lambda name: name.partition(" ")[0])
     return None if new is None else match_capitals(new, surface)
 
 
