@@ -408,7 +408,11 @@ class _PassageReader:
             return bool(_DUMMY_PHONE.match(surface))
         if "IP_ADDRESS" in lineage:
             is_version = self._text.endswith(("/", "v", "==", ">=", "~=", "<="), 0, span.start)
-            return is_version or bool(_LOCAL_ADDRESS.match(surface)) or bool(_SLICED.search(self._text, 0, span.start))
+            return (
+                is_version
+                or bool(_LOCAL_ADDRESS.match(surface))
+                or bool(_SLICED.search(self._text, max(0, span.start - 2), span.start))
+            )
         if "CONNECTION_STRING" in lineage:
             return False
         if "USER_NAME" in lineage:

@@ -304,7 +304,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if (
         span.label == "DATE"
         and surface.isdigit()
-        and (text.endswith("at ", 0, start) or _CLOCK_BEFORE.search(text, 0, start))
+        and (text.endswith("at ", 0, start) or _CLOCK_BEFORE.search(text, max(0, start - 2), start))
     ):
         return True
     if span.label == "AGE" and (counted := _COUNTED_THINGS.match(text, end)) and _is_plural(counted[1]):
@@ -339,9 +339,10 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "DATE" and _NO_DATE_OF_LETTERS.fullmatch(surface) and surface[:3] not in _MONTHS:
         return True
-    terms = read_common_terms() - read_common_terms("also_names") if span.label == "PERSON" else read_common_terms()
-    if span.label in ("PERSON", *SOFT) and surface.lower() in terms:
-        return True
+    if span.label in ("PERSON", *SOFT) and surface.lower() in read_common_terms():
+        is_name = span.label == "PERSON" and surface.lower() in read_common_terms("also_names")
+        if not is_name:
+            return True
     if surface.rstrip(".") in _ADDRESSES or _VERSION.fullmatch(surface):
         return True
     if _FORMAT.fullmatch(surface):

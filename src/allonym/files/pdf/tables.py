@@ -52,13 +52,16 @@ def find_tables(units: Sequence[TextUnit]) -> Iterator[list[list[_Cell]]]:
     A row may lack cells, if those it has stand below others; its missing cells are empty.
     """
     rows: list[list[_Cell]] = []
+    ends: list[tuple[float, float]] = []
     for row in _split_into_rows(units):
-        fitted = _fit_into_columns(row, rows) if rows else None
+        fitted = _fit_into_columns(row, ends) if rows else None
         if fitted is None:
             yield from _check_size(rows)
             rows = [row] if len(row) >= LEAST_COLUMNS else []
+            ends = [(cell.x0, cell.x1) for cell in row]
         else:
             rows.append(fitted)
+            ends = [(min(a, cell.x0), max(b, cell.x1)) for (a, b), cell in zip(ends, fitted, strict=True)]
     yield from _check_size(rows)
 
 
@@ -91,12 +94,13 @@ def _split_into_rows(units: Sequence[TextUnit]) -> Iterator[list[_Cell]]:
         yield row
 
 
-def _fit_into_columns(row: list[_Cell], above: Sequence[Sequence[_Cell]]) -> list[_Cell] | None:
-    """Return a row with an empty cell for each column that it lacks; None where it does not fit below the others."""
-    ends = [
-        (min(cells[i].x0 for cells in above if cells[i].text), max(cells[i].x1 for cells in above if cells[i].text))
-        for i in range(len(above[0]))
-    ]
+def _fit_into_columns(row: list[_Cell], ends: Sequence[tuple[float, float]]) -> list[_Cell] | None:
+    """Return a row with an empty cell for each column that it lacks; None where it does not fit below the others.
+
+    Args:
+        row: a line of the page, divided into cells.
+        ends: left and right end of each column.
+    """
     fitted: list[_Cell] = []
     rest = list(row)
     for left, right in ends:
