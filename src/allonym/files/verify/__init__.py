@@ -137,8 +137,8 @@ def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[
     needles = [_list_squeezed_text_and_long_words(text) for text in covered]
     # most do not occur, which one pass over all pages shows
     present = _find_present_needles({n for some in needles for n in some}, [page.text for _, page in pages])
-    whole = {some[0] for some in needles if some}
-    excess = {n: _find_excess_occurrences(pages, n, allowed, MANY if n in whole else 1) for n in present}
+    whole_texts = {some[0] for some in needles if some}
+    excess = {n: _find_excess_occurrences(pages, n, allowed, MANY if n in whole_texts else 1) for n in present}
     out: list[Leftover] = []
     for index, some in enumerate(needles):
         leftover = next((excess[needle] for needle in some if needle in excess and excess[needle][1] > 0), None)
@@ -197,10 +197,10 @@ def _find_excess_occurrences(
         ways.append({"inside_words": True, "unbroken_only": False})
     for way in ways:
         counts = {place: n for place, page in pages if (n := page.count_substrings(needle, **way))}
-        kept = allowed.count_substrings(needle, **way) if counts else 0
-        excess = sum(counts.values()) - kept
+        planned_count = allowed.count_substrings(needle, **way) if counts else 0
+        excess = sum(counts.values()) - planned_count
         # Readers count a word that the plan leaves in many places differently: headings drawn twice, broken words.
-        if excess > 0 and kept < many * excess:
+        if excess > 0 and planned_count < many * excess:
             return tuple(counts), excess
     return (), 0
 
