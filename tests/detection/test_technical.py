@@ -80,6 +80,11 @@ def test_a_login_of_code_counts_in_strings_alone():
     assert [text[s.start : s.end] for s in spans if s.label == "USER_NAME"] == ["qrst77"]
 
 
+def test_an_address_that_counts_beside_a_passage_counts_in_it():
+    text = 'Ask at http://www.gnu.org/copyleft/ first.\n\n```py\nurl = "http://www.gnu.org/copyleft/"\n```\n'
+    assert sum(s.label == "URL" for s in allonym.detect(text, "default")) in (0, 2)
+
+
 def test_a_long_string_is_prose():
     note = "She has lived in Leeds since the spring and works as a nurse in the clinic there."
     text = f'{{"id": 17, "note": "{note}"}}'

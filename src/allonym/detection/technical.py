@@ -67,6 +67,7 @@ _COUNTING = frozenset(
     "STREET_ADDRESS POSTAL_CODE LOCATION_COORDINATES DATE_OF_BIRTH TERM".split()
 )
 """Labels that count in technical text where a rule or a list found them."""
+_SAME_EVERYWHERE = ("URL", "EMAIL_ADDRESS", "PHONE_NUMBER")
 _NOT_COUNTING = frozenset("UUID DOMAIN_NAME".split())
 _SHAPED = ("PERSON", "ORGANIZATION", "LOCATION")
 _OWN = ("lexicon:dictionary", "lexicon:metadata", "gateway:", "languages", "column", IN_PATH)
@@ -295,7 +296,14 @@ def drop_technical_noise(
     if not passages:
         return list(candidates)
     reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if changes_dates else _COUNTING)
-    return [finding for span in candidates if (finding := reader.read(span)) is not None]
+    findings = [(span, reader.read(span)) for span in candidates]
+    direct = {text[f.start : f.end] for _, f in findings if f is not None and f.label in _SAME_EVERYWHERE}
+    out = []
+    for span, finding in findings:
+        # An address that counts beside the passages counts in them, too.
+        is_again = finding is None and span.label in _SAME_EVERYWHERE and text[span.start : span.end] in direct
+        out += [span] if is_again else [finding] if finding is not None else []
+    return out
 
 
 class _PassageReader:
