@@ -52,13 +52,15 @@ _NAME = rf"((?:{_W}|{_UPPER}\.)(?: (?:{_PARTICLE} ){{0,2}}(?:{_W}|{_UPPER}\.|{_U
 _TITLE = r"(?:M(?:r|rs|s|x)\.? |Miss |Mister |Dr\.? |Doctor |Prof\.? |Professor |Sir |Dame |Madam |Herrn? |Frau )"
 
 _STRONG = (
-    r"(?:(?:full|first|last|given|family|patient|customer|client|employee|contact) )?name ?[:=]"
+    r"(?:(?:full|first|last|given|family|patient|customer|client|employee|contact) )?name(?:\(s\))? ?[:=]"
+    r"|(?:also known as|a\.?k\.?a\.?) ?:"
     r"|(?:my|his|her|your|their|whose) (?:first |last |full |middle |maiden |sur|nick)?name(?:'s| is| was)(?: also)?"
 )
 _TALK = (
     r"(?:speak|speaking|talk|spoke|talked|chat|meet) (?:to|with)|ask for|connect(?:ed)? (?:you |me )?(?:to|with)"
     r"|you've reached"
 )
+_KIN = r"(?:my|your|his|her|our|their) (?:son|daughter|brother|sister|wife|husband|partner|mum|dad|nephew|niece|cousin)"
 _OVER = (
     r"(?:over|floor|call|conference|meeting|microphone)(?: back)? to(?: our \w+,?)?|line (?:of|is)|lines? of"
     r"|(?:hand|turn|pass|give|send|throw) (?:\w+ ){0,3}back to|questions?(?: \w+){0,2} from(?: the line of)?"
@@ -78,7 +80,10 @@ _AFTER_NAME = (
     r"(,? (?:calling|speaking|here|from|with|at|again|over at|on behalf|filling|your|the|our|and (?:i|i'm|with me)\b)"
     r"|[.,!?;]|\s*\n|$)?"
 )
-_ANNOUNCED = compile_pattern(rf"(?i:\b({_STRONG}|{_TALK}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})")
+_IS_KIN = re.compile(_KIN, re.IGNORECASE)
+_ANNOUNCED = compile_pattern(
+    rf"(?i:\b({_STRONG}|{_TALK}|{_KIN}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_NAME}(?i:{_AFTER_NAME})"
+)
 _OF_THING = re.compile(
     r"(?i)\b(?:colou?r|size|style|file|folder|domain|host|server|device|printer|brand|trade|product|model|item|report"
     r"|project|template|field|column|table|variable|package|drug|generic|event|course|module|job"
@@ -250,11 +255,11 @@ def _find_announced_names(text: str, data: bytes, present: Sequence[int]) -> Ite
             yield from _make_name_spans(text, name, 0.8, "speakers:title")
     if 1 in present:
         for _, cue, name, _ in find_matches(_ANNOUNCED, text, data):
-            strong = "name" in text[slice(*cue)].lower()
+            strong = text[slice(*cue)].endswith((":", "=")) or "name" in text[slice(*cue)].lower()
             if strong and _OF_THING.search(text, max(0, cue[0] - 16), cue[0]):
                 continue
             source = "speakers:introduction" if strong else "speakers:hotword"
-            single = strong or _is_name_end(text, name[1])
+            single = strong or _is_name_end(text, name[1]) or _IS_KIN.fullmatch(text, *cue) is not None
             yield from _make_name_spans(text, name, 0.8 if strong else 0.7, source, single=single)
     if 2 in present:
         for _, cue, name, after in find_matches(_INTRODUCED, text, data):
@@ -298,7 +303,7 @@ def _find_header_names(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _is_name_end(text: str, end: int) -> bool:
-    ends = end == len(text) or text.startswith((".", ",", "?", "!", "'", "\n"), end)
+    ends = end == len(text) or text.startswith((".", ",", "?", "!", "'", ")", "\n"), end)
     return ends or text.startswith((" with ", " from ", " about", " pleas"), end)
 
 
@@ -307,7 +312,7 @@ def _make_name_spans(text: str, place: Interval, score: float, source: str, *, s
     start, end = place
     words = list(re.finditer(r"\S+", text[start:end]))
     keep = 0
-    announced = source == "speakers:address" or score >= 0.75
+    announced = source in ("speakers:address", "speakers:hotword") or score >= 0.75
     shouted = text[start:end].isupper()
     for word in words:
         bare = word[0].removesuffix("'s")

@@ -296,14 +296,15 @@ def drop_technical_noise(
     if not passages:
         return list(candidates)
     reader = _PassageReader(text, passages, taxonomy, _COUNTING | {"DATE_TIME"} if changes_dates else _COUNTING)
-    findings = [(span, reader.read(span)) for span in candidates]
-    direct = {text[f.start : f.end] for _, f in findings if f is not None and f.label in _SAME_EVERYWHERE}
-    out = []
-    for span, finding in findings:
-        # An address that counts beside the passages counts in them, too.
-        is_again = finding is None and span.label in _SAME_EVERYWHERE and text[span.start : span.end] in direct
-        out += [span] if is_again else [finding] if finding is not None else []
-    return out
+    findings: list[Span] = []
+    unsure: list[Span] = []  # addresses that count in the passages if they count beside them
+    for span in candidates:
+        if (finding := reader.read(span)) is not None:
+            findings.append(finding)
+        elif span.label in _SAME_EVERYWHERE:
+            unsure.append(span)
+    addresses = {text[s.start : s.end] for s in findings if s.label in _SAME_EVERYWHERE}
+    return findings + [span for span in unsure if text[span.start : span.end] in addresses]
 
 
 class _PassageReader:

@@ -217,17 +217,17 @@ def _list_runs(
         yield run
 
 
-def _find_mark_before(text: str, start: int) -> str:
-    """The last character before a place that is no blank; empty at the beginning of the text."""
-    return text[max(0, start - _LONGEST_BREAK) : start].rstrip(" \t")[-1:]
+def _fills_line(text: str, start: int, end: int, ends: Collection[str]) -> bool:
+    """Whether a place begins a line, or what follows a colon, and one of the ``ends`` is right behind it."""
+    before = text[max(0, start - _LONGEST_BREAK) : start].rstrip(" \t")[-1:]
+    return before in ("", "\n", ":") and text[end : end + 1] in ends
 
 
 def _is_shouted_family_name(text: str, run: Sequence[_Word], word: _Word, no_names: frozenset[str]) -> bool:
     """Whether a word in capitals is a family name, as in "Camille MOREAU"."""
     if not word.text.isupper() or len(word.text) < _SHORTEST or word.text.lower() in no_names:
         return False
-    is_line = _find_mark_before(text, run[0].start) in ("", "\n", ":") and text[word.end : word.end + 1] in ("", "\n")
-    return is_line or has_listed_name([run[-1].text])
+    return _fills_line(text, run[0].start, word.end, ("", "\n")) or has_listed_name([run[-1].text])
 
 
 def _strip_opening_words(text: str, run: list[_Word], inside: set[str]) -> list[_Word]:
@@ -235,11 +235,7 @@ def _strip_opening_words(text: str, run: list[_Word], inside: set[str]) -> list[
     first = run[0]
     if not first.opens or first.text in inside:
         return run
-    is_line = _find_mark_before(text, first.start) in ("", "\n", ":") and text[run[-1].end : run[-1].end + 1] in (
-        "",
-        "\n",
-        ",",
-    )
+    is_line = _fills_line(text, first.start, run[-1].end, ("", "\n", ","))
     is_common = fold(first.text) in read_common_words()
     if len(run) > 1 and (is_line or (has_listed_name([first.text]) and not is_common)):
         return run

@@ -27,7 +27,7 @@ from allonym.restoration.edits import (
     list_replacements,
 )
 from allonym.restoration.evidence import Evidence, is_telling
-from allonym.restoration.forms import PERSON, TAG
+from allonym.restoration.forms import PERSON
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.lookup import MOST_LOADED, look_up_replacements
@@ -172,7 +172,7 @@ class Restorer:
             return Origin()
         rows = {self._index.rows[m.row].text: self._index.rows[m.row] for m in matches if m.row >= 0}
         documents = self.find_documents(matches)
-        telling = {text for text, row in rows.items() if row.kind in (PERSON, TAG) or is_telling(row)}
+        telling = {text for text, row in rows.items() if row.kind == PERSON or is_telling(row)}
         with self._vault.read_plans(self._scope) as reader:
             return find_origin_by_replacements(reader, documents, telling)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from allonym.document import PROSE
 from allonym.files.pdf.layout import TextUnit
-from allonym.files.sheets import LEAST_COLUMNS, LEAST_ROWS, find_table_places
+from allonym.files.sheets import LEAST_COLUMNS, LEAST_ROWS, decide_grid
 from allonym.policy import Policy
 
 
@@ -39,7 +39,7 @@ def find_cell_roles(units: Sequence[TextUnit], policy: Policy) -> list[str]:
             str(number): {str(column): ((cell.start, cell.end), cell.text) for column, cell in enumerate(row)}
             for number, row in enumerate(table)
         }
-        for (start, end), place in find_table_places(grid, policy).items():
+        for (start, end), place in decide_grid(grid, policy).places.items():
             if start < end:
                 roles = roles or [PROSE] * len(units)
                 roles[start:end] = [place.role] * (end - start)

@@ -50,9 +50,6 @@ They share no code with the readers and writers of :mod:`allonym.files`. Each is
 LEAST_WORD = 4
 """Least number of letters and digits of a word that is searched separately."""
 
-MANY = 3
-"""A text that the plan itself leaves in that many places for each further one tells nothing there; of a word, one."""
-
 LEAST_LOOSE = 9
 """Least number of letters and digits of a text that is also searched inside words, since spaces may be lost."""
 
@@ -137,8 +134,7 @@ def find_leftovers_in_texts(texts: Iterable[tuple[str, str]], covered: Sequence[
     needles = [_list_squeezed_text_and_long_words(text) for text in covered]
     # most do not occur, which one pass over all pages shows
     present = _find_present_needles({n for some in needles for n in some}, [page.text for _, page in pages])
-    whole_texts = {some[0] for some in needles if some}
-    excess = {n: _find_excess_occurrences(pages, n, allowed, MANY if n in whole_texts else 1) for n in present}
+    excess = {needle: _find_excess_occurrences(pages, needle, allowed) for needle in present}
     out: list[Leftover] = []
     for index, some in enumerate(needles):
         leftover = next((excess[needle] for needle in some if needle in excess and excess[needle][1] > 0), None)
@@ -188,19 +184,16 @@ def can_identify(text: str) -> bool:
 
 
 def _find_excess_occurrences(
-    pages: Sequence[tuple[str, _SqueezedText]], needle: str, allowed: _SqueezedText, many: int
+    pages: Sequence[tuple[str, _SqueezedText]], needle: str, allowed: _SqueezedText
 ) -> tuple[tuple[str, ...], int]:
-    """Return where a text occurs, and how often more than allowed; nothing if ``many`` times as often are allowed."""
     # Short texts often arise from two neighbouring cells of a table ("4" and "1" are not 41).
     ways = [{"inside_words": False, "unbroken_only": len(needle) < LEAST_WORD}]
     if len(needle) >= LEAST_LOOSE:
         ways.append({"inside_words": True, "unbroken_only": False})
     for way in ways:
         counts = {place: n for place, page in pages if (n := page.count_substrings(needle, **way))}
-        planned_count = allowed.count_substrings(needle, **way) if counts else 0
-        excess = sum(counts.values()) - planned_count
-        # Readers count a word that the plan leaves in many places differently: headings drawn twice, broken words.
-        if excess > 0 and planned_count < many * excess:
+        excess = sum(counts.values()) - allowed.count_substrings(needle, **way) if counts else 0
+        if excess > 0:
             return tuple(counts), excess
     return (), 0
 
