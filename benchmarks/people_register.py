@@ -1,12 +1,14 @@
 """One pseudonym for each person in ten interviews, before and after corrections; and a person erased from 20 files.
 
-    python benchmarks/people_register.py [--detect] [--show]
+    python benchmarks/people_register.py [--detect] [--show] [--vaults N]
 
 Interviews: tests/cases/people_register.jsonl marks 30 people under varied names (in full, given or family name alone,
 titles, nicknames, slips of the pen, diacritics). They are anonymised one after another with one vault. A person is
 split if there are several replacements for them, joined if they share one with somebody else. Then the register is
 corrected by hand, one join or part for each wrong entry, and all interviews are anonymised again. The findings are the
-marked ones, or with --detect those of the policy; then mentions that are not found count for nothing.
+marked ones, or with --detect those of the policy; then mentions that are not found count for nothing. Each vault has a
+fresh key, so pseudonyms differ: with --vaults N the runs are repeated, and the vaults are counted in which anybody is
+split or joined after the corrections.
 
 Erasure: a person is planted in 20 files (text, CSV, JSON lines, DOCX, HTML, mail) of five subjects. Sources, outputs
 and plans are read byte by byte afterwards, those of packages unpacked.
@@ -230,30 +232,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--detect", action="store_true", help="find the people, instead of taking the marks")
     parser.add_argument("--show", action="store_true", help="show the mentions of people who are split or joined")
+    parser.add_argument("--vaults", type=int, default=1, metavar="N", help="repeat each run with N vaults (default 1)")
     arguments = parser.parse_args()
     interviews = read_interviews()
     for name in ("reversible", "pseudonyms"):
-        policy = Policy.load(name)
-        with tempfile.TemporaryDirectory() as folder:
-            vault = Vault.create(Path(folder, "vault"), read_secret(new_secret(), "new"))
-            mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
-            report(f"{name}, first pass", mentions, arguments.show)
-            corrections = correct_register(vault, interviews)
-            mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
-            report(f"{name}, after {corrections} corrections", mentions, arguments.show)
-            if arguments.show:
-                print(*(f"{p.number} {p.names} {p.replacement}" for p in list_people(vault, SCOPE)), sep="\n")
-            vault.close()
+        policy, wrong = Policy.load(name), 0
+        for _ in range(arguments.vaults):
+            with tempfile.TemporaryDirectory() as folder:
+                vault = Vault.create(Path(folder, "vault"), read_secret(new_secret(), "new"))
+                mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
+                report(f"{name}, first pass", mentions, arguments.show)
+                corrections = correct_register(vault, interviews)
+                mentions = list_replacements(interviews, vault, policy, detects=arguments.detect)
+                figures = report(f"{name}, after {corrections} corrections", mentions, arguments.show)
+                wrong += bool(figures["split"] or figures["joined"])
+                if arguments.show:
+                    print(*(f"{p.number} {p.names} {p.replacement}" for p in list_people(vault, SCOPE)), sep="\n")
+                vault.close()
+        print(json.dumps({"benchmark": "people_register", "run": name, "vaults": arguments.vaults, "wrong": wrong}))
     with tempfile.TemporaryDirectory() as folder:
         print(json.dumps({"benchmark": "erasure", **measure_erasure(Path(folder))}))
 
 
-def report(title: str, mentions: Sequence[tuple[str, int, str, str]], show: bool) -> None:
+def report(title: str, mentions: Sequence[tuple[str, int, str, str]], show: bool) -> dict[str, object]:
+    """Print the figures of a run, and if asked the mentions of people who are split or joined."""
     figures = measure_people(mentions)
     print(json.dumps({"benchmark": "people_register", "run": title, **figures}))
     for _, person, surface, replacement in mentions if show else ():
         if person in (*figures["split"], *figures["joined"]):  # type: ignore[misc]
             print(f"  {person:2} {surface} -> {replacement}")
+    return figures
 
 
 if __name__ == "__main__":

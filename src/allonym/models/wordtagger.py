@@ -1,8 +1,7 @@
 """A small tagger of names for many languages: a network over words, from hashed features of each word.
 
 The features of a word (its letters, beginnings, ends and shape) and the language each have a row of one table; their
-sum goes through residual convolutions over neighbouring words. The table
-is int8 with a scale for each row.
+sum goes through residual convolutions over neighbouring words. The table is int8 with a scale for each row.
 """
 
 from __future__ import annotations
