@@ -278,6 +278,14 @@ def test_a_header_that_is_a_person_stays_and_is_told_by_its_number(run, policy):
     assert not any(name in shown for name in ("Margaret", "Gareth"))
 
 
+@pytest.mark.parametrize("column", ["email", "address", "phone"])
+def test_letters_below_the_name_of_an_identifier_are_prose(run, policy, column):
+    letter = "Dear Ms Okafor: write to mary@example.com or call 020 7946 0958." + " The parcel came late again." * 8
+    out = run("a.csv", f"n,{column}\r\n1,{letter} Hello.\r\n2,{letter} Thanks.\r\n".encode(), policy)[0].decode()
+    assert out.count("The parcel came late again.") == 16
+    assert not any(original in out for original in ("Okafor", "mary@", "7946"))
+
+
 def test_sort_codes_and_pins_are_known_by_their_column(run, policy):
     out = run("a.csv", b"sort_code,pin,stars\n20-41-12,4411,5\n20-41-13,4412,4\n", policy)[0]
     assert out == b"sort_code,pin,stars\n[BANK_ACCOUNT_1],[PIN_1],5\n[BANK_ACCOUNT_2],[PIN_2],4\n"

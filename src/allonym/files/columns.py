@@ -323,7 +323,12 @@ def _choose_label(label: str, policy: Policy) -> str:
 
 
 def _can_hold(label: str, values: Sequence[str], policy: Policy) -> bool:
-    """Tell whether values look as those of a label must, so that "phone" with yes and no is no column of numbers."""
+    """Tell whether values look as those of a label must, so that "phone" with yes and no is no column of numbers.
+
+    Values that are mostly longer than any identifier are texts: "mail" often holds the mails themselves.
+    """
+    if _share(values, lambda v: len(v) > _LONGEST_READ) > 0.5:
+        return False
     family = policy.taxonomy.get_family(label)
     if label in ("STREET_ADDRESS", "POSTAL_CODE"):
         return True
