@@ -4,6 +4,8 @@ usage: python benchmarks/round_trip.py PATH... [--n 10000] [--operators tag,wild
                                        [--rewriters NAMES] [--each] [--held-out] [--vault] [--cache FILE]
                                        [--failures FILE] [--detected]
 
+The operator ``form_tag`` writes tags that carry the form of a name, ``[PERSON_1.given]``.
+
 P5 (Zarski and Janicki 2025, section 3.3) took 10,000 Polish headlines of at least 35 words and five entities; a model
 anonymised, paraphrased and restored them. Here each PATH is JSONL (field text). Records whose meta.lang is "pl" bring
 their own spans (PER, LOC, ORG, MISC): neighbouring sentences are joined until a text has 35 words and five mentions.
@@ -63,6 +65,7 @@ from allonym.replace import make_plan
 from allonym.restoration import restore
 
 KEY = b"benchmark of the round trip"
+FORM_TAG = "form_tag"
 SCOPE = "round trip"
 WORDS, MENTIONS, LONGEST = 35, 5, 120
 GIVEN = {"PER": "PERSON", "LOC": "LOCATION", "ORG": "ORGANIZATION", "MISC": "OTHER_IDENTIFYING_ATTRIBUTE"}
@@ -187,7 +190,8 @@ def write_cache(path: Path, found: Iterable[Case]) -> None:
 
 @lru_cache(maxsize=32)
 def make_policy(operator: str, language: str) -> Policy:
-    return Policy.load("default").with_(default=Rule(operator), rules={}, language=language)
+    policy = Policy.load("default").with_(default=Rule(operator), rules={}, language=language)
+    return policy.with_(default=Rule("tag"), style="[{label}_{n}{form}]") if operator == FORM_TAG else policy
 
 
 @lru_cache(maxsize=4096)
@@ -471,7 +475,7 @@ def main() -> None:
     args = parser.parse_args()
     pool = HELD_OUT if args.held_out else {**REWRITERS, **FURTHER}
     chosen = tuple(pool) if args.rewriters == "all" else tuple(n.replace(";", ",") for n in args.rewriters.split(","))
-    known = [o for o in args.operators.split(",") if o in registry.operators.names()]
+    known = [o for o in args.operators.split(",") if o in (*registry.operators.names(), FORM_TAG)]
     if args.cache is not None and args.cache.exists():
         texts = read_cache(args.cache)[: args.n]
     else:

@@ -24,7 +24,7 @@ from allonym import registry
 from allonym.errors import PolicyError, UnknownNameError, check_names, tell_policy_errors
 from allonym.labels import TAXONOMY, UNREAD_TEXT, Kind, Label, Taxonomy
 from allonym.pattern import PatternRule
-from allonym.protocol import TAG_NAMES, check_options
+from allonym.protocol import TAG_NAMES, check_options, check_tag_style
 from allonym.settings import (
     REQUIRED,
     Setting,
@@ -579,11 +579,8 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
 
 
 def _check_placeholder_style(style: str, where: str) -> None:
-    try:
-        shown = style.format(label="LABEL", n=1)
-    except (AttributeError, KeyError, IndexError, ValueError):
-        raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}") from None
-    if "LABEL" not in shown:
+    check_tag_style(style, where)
+    if "{label}" not in style:
         raise PolicyError(f"{where}: {{label}} is required, got {style!r}")
 
 

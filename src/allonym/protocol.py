@@ -305,6 +305,17 @@ def parse_and_fill_template(template: str, **sample: object) -> tuple[list[str],
         return [""], ""
 
 
+def check_tag_style(style: str, where: str) -> None:
+    """Raise :class:`PolicyError` where a tag style is empty, or has fields but ``{label}``, ``{n}`` and ``{form}``."""
+    fields, tag = parse_and_fill_template(style, label="LABEL", n=1, form="")
+    if not {"label", "n", "form"}.issuperset(fields):
+        raise PolicyError(f"{where}: only {{label}}, {{n}} and {{form}} may stand in braces, got {style!r}")
+    if "form" in fields and "{n}{form}" not in style:
+        raise PolicyError(f"{where}: {{form}} must stand right behind {{n}}, got {style!r}")
+    if not tag.strip():
+        raise PolicyError(f"{where}: a tag must not be empty; use operator 'suppress' to remove text")
+
+
 def list_option_settings(operator: Callable[..., object]) -> dict[str, Option]:
     """Return the options of an operator, which are its keyword-only parameters, as settings."""
     parameters = inspect.signature(operator, eval_str=True).parameters.values()

@@ -61,7 +61,11 @@ def marked(draw):
     return Document("", text), [Entity(f"{k[0]}:{k[1]}", k[0], tuple(v)) for k, v in known.items()]
 
 
-POLICIES = [Policy(name="p", default=Rule(o), style=s) for o in OPERATORS for s in ("[{label}_{n}]", "{label}", "{n}")]
+POLICIES = [
+    Policy(name="p", default=Rule(o), style=s)
+    for o in OPERATORS
+    for s in ("[{label}_{n}]", "<{label} {n}{form}>", "{label}", "{n}")
+]
 
 
 @given(marked(), st.sampled_from(POLICIES))
@@ -144,6 +148,24 @@ def test_surfaces_of_one_entity_come_back_in_order_or_in_full():
     fewer = restore("Only [PERSON_1].", plan=plan)
     assert fewer.text == "Only Jane Doe."
     assert fewer.notes == ("one PERSON was restored as its fullest name throughout",)
+
+
+def test_a_tag_that_carries_the_form_brings_back_that_form():
+    policy = TAGS.with_(style="<{label} {n}{form}>")
+    made, plan = build(
+        "From: ", ("d", "PERSON", "Dorland, Chris"), "\n\nHi ", ("d", "PERSON", "Chris"), ", Mr ",
+        ("d", "PERSON", "Dorland"), " sold ", ("a", "ORGANIZATION", "Ashdown Marine plc"), ". ",
+        ("a", "ORGANIZATION", "Ashdown"), " is his. ", ("l", "PERSON", "Lee"), " knows ", ("l", "PERSON", "Lee"), ".",
+        policy=policy,
+    )  # fmt: skip
+    assert made == (
+        "From: <PERSON 1>\n\nHi <PERSON 1.given>, Mr <PERSON 1.family> sold <ORGANIZATION 1>. <ORGANIZATION 1.short> is "
+        "his. <PERSON 2> knows <PERSON 2>."
+    )
+    done = restore(
+        "Dear <PERSON 1.given>, <ORGANIZATION 1.short> wrote to Mr <PERSON 1.family> and <PERSON 2>.", plan=plan
+    )
+    assert done.text == "Dear Chris, Ashdown wrote to Mr Dorland and Lee." and not done.unknown
 
 
 def test_a_replacement_of_two_entities_is_left_and_counted():

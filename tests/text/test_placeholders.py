@@ -97,7 +97,9 @@ def options_of(operator: str) -> st.SearchStrategy[dict[str, object]]:
     options: dict[str, st.SearchStrategy[object]] = {}
     if operator == "tag":
         options = {
-            "style": st.sampled_from(["[{label}_{n}]", "[{label} {n}]", "<{label} {n}>", "[{label}]", "<{label}>"]),
+            "style": st.sampled_from(
+                ["[{label}_{n}]", "[{label} {n}]", "<{label} {n}{form}>", "[{label}]", "<{label}>"]
+            ),
             "names": st.sampled_from(("", *SCHEMES)),
         }
     elif operator == "sanitize":

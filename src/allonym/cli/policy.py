@@ -180,7 +180,11 @@ def _list_settings(policy: Policy, labels: list[str]) -> list[tuple[str, str | N
         ("but looks for", ", ".join(policy.include) or None),
         ("technical text", None if policy.technical else "searched like prose"),
         ("public figures", "kept" if policy.public_figures == "keep" else None),
-        ("tags", policy.style.format(label="LABEL", n=1) + (f", named as in {policy.names}" if policy.names else "")),
+        (
+            "tags",
+            policy.style.format(label="LABEL", n=1, form="")
+            + (f", named as in {policy.names}" if policy.names else ""),
+        ),
         ("needs a key", f"for {keyed}; or a vault" if keyed else None),
         ("consistent", f"by {policy.consistent}{subject}" if subject or policy.consistent != "auto" else None),
         ("images", policy.images if policy.images != "remove" else None),

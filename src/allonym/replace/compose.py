@@ -38,6 +38,7 @@ from allonym.replace.operators import LOOSE_TOKEN, encrypt_text
 from allonym.replace.syntax import keep_syntax
 from allonym.replace.wording import find_article_change, grow_span, is_word_character, trim_mention, widen_removal
 from allonym.text.fold import Level, fold
+from allonym.text.names import SHORT_PART, find_name_part, normalize_surface
 from allonym.text.words import WORD, find_words
 
 ESCAPED_LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
@@ -72,6 +73,7 @@ class _Treatment:
         label: the label as tags write it.
         style: of tags.
         shape: a tag without its number; tags of one shape are numbered together.
+        shows_form: whether tags carry the form of the mention, such as ``<PERSON 1.given>``.
         options: of the rule.
         prefix: lower case, what stands before the number of a tag; None where tags have no number.
     """
@@ -83,8 +85,13 @@ class _Treatment:
     label: str
     style: str
     shape: str
+    shows_form: bool
     options: Mapping[str, object]
     prefix: str | None
+
+    def write_tag(self, number: int, form: str = "") -> str:
+        """Return a tag; ``form``: given, family or short, empty for the whole name."""
+        return self.style.format(label=self.label, n=number, form=f".{form}" if form else "")
 
 
 @lru_cache(maxsize=4096)
@@ -94,13 +101,14 @@ def _get_treatment(policy: Policy, label: str) -> _Treatment:
     operator = protocol.get_operator(rule.operator)
     declared = protocol.get_operator_traits(operator)
     name, style = protocol.get_tag_label_and_style(policy, label)
-    shape = style.format(label=name, n=0)
-    numbered = shape != style.format(label=name, n=1)
-    prefix = style.partition("{n")[0].format(label=name).lower() if numbered else None
+    shape = style.format(label=name, n=0, form="")
+    numbered = shape != style.format(label=name, n=1, form="")
+    shows_form = numbered and "{form}" in style
+    prefix = style.partition("{n")[0].format(label=name, form="").lower() if numbered else None
     call = partial(operator, **rule.options) if rule.options else operator
     family = policy.taxonomy.get_family(label)
     versioned = f"{rule.operator}@{declared.version}"
-    return _Treatment(versioned, call, declared, family, name, style, shape, rule.options, prefix)
+    return _Treatment(versioned, call, declared, family, name, style, shape, shows_form, rule.options, prefix)
 
 
 @lru_cache(maxsize=256)
@@ -163,6 +171,7 @@ class _Subject:
         serial: its number in reading order, from 1.
         entity, number, tag: as in :class:`Mention`.
         treatment: how it is replaced.
+        full_name: the fullest surface of its mentions so far.
     """
 
     serial: int
@@ -170,6 +179,20 @@ class _Subject:
     treatment: _Treatment
     number: int = 0
     tag: str = ""
+    full_name: str = ""
+
+    def note_form(self, surface: str) -> str:
+        """Return which form of the name the next mention is: given, family, short, or empty for the whole name.
+
+        Mentions before it are the measure, so that a tag stays as it is where a conversation goes on.
+        """
+        plain = normalize_surface(surface)
+        if len(plain) >= len(normalize_surface(self.full_name)):
+            self.full_name = surface
+            return ""
+        if self.treatment.family == "PERSON":
+            return find_name_part(surface, self.full_name)
+        return SHORT_PART if self.treatment.family in ("ORGANIZATION", "LOCATION") else ""
 
 
 _EditSlot = tuple[int, int, Span, _Subject | None, int]
@@ -386,7 +409,7 @@ def _list_edit_slots(
             number, tag = 0, UNNUMBERED  # most of these get no tag
         else:
             number = numbers.get_entity_number(treatment, entity.key)
-            tag = treatment.style.format(label=treatment.label, n=number)
+            tag = treatment.write_tag(number)
         subject = _Subject(serial, entity, treatment, number, tag)
         for index, span in enumerate(spans):
             slots.append((span.start, span.end, span, subject, index))
@@ -448,6 +471,9 @@ def _make_edits(
         if not alone:
             a, b = grow_span(text, a, b, position if not lead else a, limit if not trail else b)
         surface = text[a:b]
+        form = subject.note_form(surface) if treatment.shows_form else ""
+        if form and tag != UNNUMBERED:
+            tag = treatment.write_tag(subject.number, form)
         mention = Mention(surface, span, entity, subject.number, treatment.label, tag, index)
         out = _call_operator(treatment, mention, setting)
         if out == surface and treatment.traits.prepare is not None:
@@ -455,7 +481,7 @@ def _make_edits(
             continue
         if out == UNNUMBERED:
             number = numbers.get_entity_number(treatment, entity.key)
-            out = tag = treatment.style.format(label=treatment.label, n=number)
+            out = tag = treatment.write_tag(number, form)
         if english and out.startswith(_THE) and text[max(position, a - len(_THE)) : a].lower() == _THE.lower():
             out = out.removeprefix(_THE)
         name = "tag@1" if out == tag else treatment.name

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 from allonym.errors import PolicyError, UnknownNameError
 from allonym.keys import derive_operator_key
-from allonym.protocol import TAG_NAMES, Mention, Setting, Wanted, check_range, parse_and_fill_template, traits
+from allonym.protocol import (
+    TAG_NAMES,
+    Mention,
+    Setting,
+    Wanted,
+    check_range,
+    check_tag_style,
+    parse_and_fill_template,
+    traits,
+)
 from allonym.replace.cast import Ledger
 from allonym.text.placeholders import Grammar
 
@@ -55,18 +64,11 @@ def _check_tag_options(options: Mapping[str, Any], where: str) -> None:
         raise UnknownNameError("scheme", names, TAG_NAMES[1:], f"{where}.names")
 
 
-def check_tag_style(style: str, where: str) -> None:
-    """Raise :class:`PolicyError` where a tag style has any other field than ``{label}`` and ``{n}``, or is empty."""
-    fields, tag = parse_and_fill_template(style, label="LABEL", n=1)
-    if not {"label", "n"}.issuperset(fields):
-        raise PolicyError(f"{where}: only {{label}} and {{n}} may stand in braces, got {style!r}")
-    if not tag.strip():
-        raise PolicyError(f"{where}: a tag must not be empty; use operator 'suppress' to remove text")
-
-
 def _declare_tag_grammar(options: Mapping[str, Any]) -> Grammar:
     style = options.get("style")
-    return Grammar((style,) if style else ("[{label}_{n}]", "[{label} {n}]", "[{label}]", "<{label} {n}>"))
+    return Grammar(
+        (style,) if style else ("[{label}_{n}{form}]", "[{label} {n}{form}]", "[{label}]", "<{label} {n}{form}>")
+    )
 
 
 @traits(repeats=True, check=_check_tag_options, grammar=_declare_tag_grammar)
@@ -74,7 +76,9 @@ def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: 
     """Write a tag with the label and the entity's number, such as ``[PERSON_1]``.
 
     Args:
-        style: form of this label's tags, with ``{label}`` and ``{n}``; by default the policy's.
+        style: form of this label's tags, with ``{label}`` and ``{n}``; by default the policy's. ``{form}`` behind
+            ``{n}`` tells a part of a name where the text has the whole name too: ``<PERSON 1.given>``, ``.family``,
+            and ``.short`` of organizations and places, so that each comes back in its own form.
         names: scheme or language whose name for the label is written; by default the policy's.
     """
     return mention.tag

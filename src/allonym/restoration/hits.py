@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from allonym.restoration import fit, gaps
 from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, PERSON, TAG, Form, split_words_and_gaps
-from allonym.restoration.index import Reading, merge_equal_targets
+from allonym.restoration.index import Index, Reading, merge_equal_targets
+from allonym.restoration.tag_parts import derive_part, read_tag_part, write_tag_part
 from allonym.restoration.view import View
 from allonym.text.fold import Level, fold
 from allonym.text.inflection import Ending
@@ -147,15 +148,17 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
         infix: the gap before the last word.
     """
     text, form, start, end, rules = scan.text, hit.form, hit.start, hit.end, hit.rules
+    part = read_tag_part(form, text, end) if hit.endings[-1] is None else None
+    after = part.end if part is not None else end
     stem = hit.surface if hit.endings[-1] is None else hit.surface[:-1]
     if not scan.is_final and gaps.is_bracket_undecided(form, text, start, end):
         scan.is_short = True
     code = len(form.keys[-1]) >= 6 and not form.keys[-1].isalpha() and scan.lows[hit.last - 1] == form.keys[-1]
-    if "typo" in rules and not code and not any(c in '_:#"' for c in infix) and text[end : end + 1] not in "])}>":
+    if "typo" in rules and not code and not any(c in '_:#"' for c in infix) and text[after : after + 1] not in "])}>":
         return None
-    hit.last = scan.find_word_after(end)
+    hit.last = scan.find_word_after(after)
     if scan.count <= hit.last + 1:
-        scan.mark_if_text_short(end + _FAR)
+        scan.mark_if_text_short(after + _FAR)
     is_bare_typo = "typo" in rules and not (start > 0 and text[start - 1] in OPENING)
     is_other_joint = bool(form.gaps) and infix.strip() not in ("_", form.gaps[-1].strip())
     if is_bare_typo and (is_other_joint or _is_grown_word(form, hit.surface)):
@@ -163,6 +166,13 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
     element = _ELEMENT_END.match(text, end) if "attribute" in rules and text[start - 1 : start] in OPENING else None
     if element is not None:
         reach: gaps.Reach | None = gaps.Reach(start - 1, element.end())
+    elif part is not None:
+        low = max(0, start - 2 * gaps.LOOK_ROUND)
+        window = text[low:end] + text[after : after + 2 * gaps.LOOK_ROUND]
+        reach = gaps.find_tag_reach(form, window, start - low, end - low, infix)
+        reach = reach and gaps.Reach(low + reach.start, low + reach.end + after - end, reach.rule)
+        rules = [*rules, "form"]
+        hit.out = find_part_original(scan.index, form, part.name)
     elif hit.endings[-1] is None:
         reach = gaps.find_tag_reach(form, text, start, end, infix)
     else:
@@ -185,6 +195,15 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
     hit.rules = rules
     hit.is_sure = not form.is_ordinary
     return hit
+
+
+def find_part_original(index: Index, form: Form, part: str) -> str | None:
+    """Return the original of a part of a tag's name: as a text had it, else derived from the whole name."""
+    written = Form(write_tag_part(form, part), None, form.label, TAG, -1)
+    other = next(iter(index.full.get(written.keys, ())), None)
+    if part and other is not None and other.text == written.text:
+        return other.target
+    return form.target and derive_part(form.target, part)
 
 
 def _is_grown_word(form: Form, surface: str) -> bool:

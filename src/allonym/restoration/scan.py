@@ -13,6 +13,7 @@ from allonym.restoration.codes import is_date_word
 from allonym.restoration.forms import ADDRESS, CLOSING, CODE, DATE, OPENING, TAG, Form, split_words_and_gaps
 from allonym.restoration.hits import Hit, Match, describe_shared
 from allonym.restoration.index import Index, Reading
+from allonym.restoration.tag_parts import read_tag_part
 from allonym.restoration.view import View, escape_like
 from allonym.text.fold import fold
 from allonym.text.inflection import AFTER_APOSTROPHE, Ending
@@ -232,6 +233,8 @@ class Scan:
             if not self.is_final and not self._is_end_proven(form, end):
                 return None
             if last < self.count and text[end] in "'’ʼ" and lows[last] in AFTER_APOSTROPHE:
+                return None
+            if form.kind == TAG and text[end : end + 1] == "." and read_tag_part(form, text, end) is not None:
                 return None
             a, b = self.view.get_text_start(start), self.view.get_text_end(end)
             if not _is_separate(form, text, start, end) or self.view.list_escapes(a, b):

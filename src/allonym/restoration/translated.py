@@ -6,7 +6,8 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from allonym.restoration.forms import CLOSING, OPENING, Form
-from allonym.restoration.hits import Match
+from allonym.restoration.hits import Match, find_part_original
+from allonym.restoration.tag_parts import read_tag_part
 from allonym.restoration.view import escape_like
 from allonym.restoration.words import read_lines
 from allonym.text.fold import fold
@@ -70,6 +71,12 @@ def find_translated_tag(scan: Scan, word_index: int, covered_until: int) -> Matc
         form = _find_only_tag(scan, " ".join(scan.lows[word_index:last]), number)
         if form is None or form.target is None:
             return None
+        target: str | None = form.target
+        if (part := read_tag_part(form, text, end)) is not None:
+            target, end = find_part_original(scan.index, form, part.name), part.end
+        scan.mark_if_text_short(end + (_FAR if is_bracketed and text[end : end + 1] != _MATES[opener] else 4))
+        if target is None:
+            return None
         quotes = len(text[end : end + 2]) - len(text[end : end + 2].lstrip("\"'”’»"))
         if is_bracketed:
             if text[end + quotes : end + quotes + 1] != _MATES[opener]:
@@ -80,7 +87,7 @@ def find_translated_tag(scan: Scan, word_index: int, covered_until: int) -> Matc
         if start < covered_until:
             return None
         a, b, escapes = scan.view.map_form_to_raw(start, end, form.text)
-        out = escape_like(form.target, escapes) if escapes else form.target
+        out = escape_like(target, escapes) if escapes else target
         rule = "+".join(dict.fromkeys(("translated", *(kind for kind, _ in escapes))))
         return Match(a, b, out, rule, form.label, form.row, True, len(form.keys))
     return None

@@ -24,6 +24,9 @@ TITLES = {title: gender for gender, titles in _TITLE_WORDS.items() for title in 
 _GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 _SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe", "bey", "hanim"}
 PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())
+GIVEN_PART, FAMILY_PART, SHORT_PART = "given", "family", "short"
+"""Parts of a name that tags tell where they carry the form of the mention, such as ``<PERSON 1.given>``."""
+
 _LEGAL = frozenset(
     "inc ltd limited gmbh plc corp corporation llc llp lp ag company co sa se nv bv spa srl ab oy kg kgaa pty".split()
 )
@@ -164,6 +167,22 @@ def split_name(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
         end -= 1
     family = next((i for i in range(1, end - 1) if words[i] in PARTICLES), end - 1)
     return words[:family], words[family:end], words[end:]
+
+
+def find_name_part(surface: str, full: str) -> str:
+    """Return which part of a person's full name a surface is: given or family; empty for any other form.
+
+    >>> find_name_part("Ada", "Brook, Ada"), find_name_part("Brook", "Ada Brook")
+    ('given', 'family')
+    """
+    words = parse_person_name(surface)[0]
+    given_names, family, _ = split_name(parse_person_name(full)[0])
+    if not given_names or not family:
+        return ""
+    if words == family or words == family[-1:]:
+        return FAMILY_PART
+    is_first = words[0] == given_names[0] or are_given_names_alike(words[0], given_names[0])
+    return GIVEN_PART if is_first and len(words) <= len(given_names) and len(words[0]) > 1 else ""
 
 
 def list_singulars(word: str) -> tuple[str, ...]:

@@ -32,7 +32,8 @@ class Grammar:
     """How placeholders are written.
 
     Attributes:
-        templates: placeholders with ``{label}``, ``{n}`` for a number and ``{code}``; all else stands for itself.
+        templates: placeholders with ``{label}``, ``{n}`` for a number, ``{form}`` for the part of a name behind it,
+            and ``{code}``; all else stands for itself.
         code: regular expression for ``{code}``, without groups.
         signs: characters that cover letters and digits, such as ``*``.
         least: signs in a row that are required.
@@ -244,7 +245,7 @@ def _build_template_patterns(template: str, code: str) -> tuple[str | None, str,
 
     Without a label, the first is None and the second is for the whole template.
     """
-    fields = {"n": r"\d+", "code": f"(?:{code})"}
+    fields = {"n": r"\d+", "code": f"(?:{code})", "form": r"(?:\.(?:given|family|short))?"}
     parts = [(literal, field) for literal, field, _, _ in string.Formatter().parse(template)]
     patterns = ["".join(_ESCAPED.get(c) or re.escape(c) for c in literal) for literal, _ in parts]
     filled = [pattern + fields.get(field or "", "") for pattern, (_, field) in zip(patterns, parts, strict=True)]

@@ -67,9 +67,10 @@ def test_all_messages_agree_and_a_history_gets_the_same_placeholders(client, ups
     client.chat.completions.create(model="echo-1", messages=history)
     first = upstream.body["messages"]
     assert first[0]["content"].startswith("You help <PERSON 1>.\n\nNames and other details")
-    assert first[1]["content"][0]["text"] == "My name is <PERSON 2>."
+    assert ".given and .family stand for that part" in first[0]["content"]
+    assert [part["text"] for part in first[1]["content"]] == ["My name is <PERSON 2>.", "<PERSON 2.given>!"]
     assert first[2]["content"] == "Hello <PERSON 2>."
-    assert first[3]["content"] == "<PERSON 2> and <PERSON 1>"
+    assert first[3]["content"] == "<PERSON 2.family> and <PERSON 1>"
     longer = [
         *history,
         {"role": "assistant", "content": "Yes."},
@@ -270,7 +271,7 @@ def test_names_of_speakers_and_users(client, upstream):
         stop=["Ada Brook:"],
     )
     first, assistant, other = [m for m in upstream.body["messages"] if m["role"] != "system"]
-    assert first["name"] == "PERSON_1" and first["content"] == "Hello, <PERSON 1> here."
+    assert first["name"] == "PERSON_1" and first["content"] == "Hello, <PERSON 1.family> here."
     assert assistant["name"] == "example_assistant"
     assert other["name"] == "PERSON_2"
     assert upstream.body["metadata"] == {"customer": "<PERSON 1>", "ticket": "<EMAIL 1>"}

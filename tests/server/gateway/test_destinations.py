@@ -108,7 +108,7 @@ def test_an_address_keeps_its_placeholder_and_the_history_too(stream, gateway, c
     upstream.behaviour = lambda handler, body: handler.send(completion(body, content="To <PERSON 1>"))
     made = client.chat.completions.create(**chat(user(ASKED), {"role": "assistant", "content": read}, user("Again?")))
     # the policy covers addresses
-    assert upstream.body["messages"][2]["content"] == "Dear <PERSON 1>, ![x](<LINK 1> <PERSON 1>) <EMAIL 1>"
+    assert upstream.body["messages"][2]["content"] == "Dear <PERSON 1>, ![x](<LINK 1> <PERSON 1.family>) <EMAIL 1>"
     assert made.choices[0].message.content == "To Ada Brook"
     upstream.behaviour = behave  # the address has not become one that the user wrote
     made = client.chat.completions.create(**chat(user(ASKED), {"role": "assistant", "content": read}, user("Again?")))

@@ -397,7 +397,7 @@ def test_a_name_found_in_one_message_is_covered_in_all():
     protector, policy = Protector(), Policy.load("reversible").with_(detectors=("rules", "speakers"))
     said, out = passages("Brook wants it, says Brook.", "My name is Ada Brook.", "OK Brook")
     protector.protect_passages_in_place(said, policy)
-    assert out == ["<PERSON 1> wants it, says <PERSON 1>.", "My name is <PERSON 1>.", "OK <PERSON 1>"]
+    assert out == ["<PERSON 1> wants it, says <PERSON 1>.", "My name is <PERSON 1>.", "OK <PERSON 1.family>"]
 
 
 def test_only_what_is_new_is_looked_at(monkeypatch):

@@ -200,6 +200,10 @@ NOTE = (
     "everywhere. Write a placeholder exactly as it stands, with its signs and its number, wherever you mean that "
     "thing, also in JSON and in the arguments of tools. Do not explain, translate, split or invent placeholders."
 )
+FORM_NOTE = (
+    " Behind the number, .given and .family stand for that part of a person's name, and .short for the short name of "
+    "another thing; you may write them yourself, as in a greeting."
+)
 _INSTRUCTING = ("system", "developer")
 
 
@@ -367,7 +371,8 @@ class Preparer:
         protected = self._protector.protect_passages_in_place(text.passages, policy, scope)
         text.write_back_json_texts(protected.replacements)
         if self._settings.explain and protected.tag and endpoint.explain is not None:
-            endpoint.explain(body, NOTE.format(tag=protected.tag))
+            note = NOTE.format(tag=protected.tag) + (FORM_NOTE if "{form}" in policy.style else "")
+            endpoint.explain(body, note)
         return protected
 
 
