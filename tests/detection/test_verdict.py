@@ -103,6 +103,17 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("WE SAW MS FENNIMORE", ("MS FENNIMORE", "PERSON", 0.9), "FENNIMORE"),
         ("We saw Ms Fennimore bat", ("Ms Fennimore", "PERSON", 0.9), "Fennimore"),
         ("2010 MSc Pumps, Elm College", ("MSc Pumps, Elm College", "ORGANIZATION", 0.7), "Elm College"),
+        ("We thank Cllr Tolley for this.", ("Cllr Tolley", "PERSON", 0.9), "Tolley"),
+        ("It was Alhaji Bello Garba.", ("Alhaji Bello Garba", "PERSON", 0.9), "Bello Garba"),
+        ("My loan is from Auntie Bev.", ("Auntie Bev", "PERSON", 0.9), "Bev"),
+        ("So Chief E. C. Okorie left.", ("Chief E. C. Okorie", "PERSON", 0.9), "E. C. Okorie"),
+        ("Thank you, Kiran ji.", ("Kiran ji", "PERSON", 0.9), "Kiran"),
+        ("For it: Pat Gunderson, Esq.", ("Pat Gunderson, Esq", "PERSON", 0.9), "Pat Gunderson"),
+        ("Love, Tina x", ("Tina x", "PERSON", 0.9), "Tina"),
+        ("They live in Co. Clare now.", ("Co. Clare", "REGION", 0.9), "Clare"),
+        ("A driver aged 43, she said.", ("aged 43", "AGE", 0.9), "43"),
+        ("Teacher: Miss Cheung Attendance: 94 %", ("Cheung Attendance", "PERSON", 0.9), "Cheung"),
+        ("Cheung Attendance: I said no.", ("Cheung Attendance", "PERSON", 0.9), "Cheung Attendance"),
     ],
 )
 def test_words_that_are_no_part_of_a_name_stay(text, mark, wanted):
@@ -258,6 +269,13 @@ def test_given_names_of_a_list_are_two_people():
         ("The hose was stolen from plot 9 there", ("plot 9", "EVENT", 0.7), False),
         ("Love, Jo\n\nP.S. Her number is new", ("Her", "PERSON", 0.7), False),
         ("Marta\nPartner, Orchard Legal LLP", ("Partner", "ORGANIZATION", 0.87), False),
+        ("He took Rx Augmentin Duo Forte.", ("Rx Augmentin Duo Forte", "PRODUCT", 0.9), False),
+        ("She takes Ventolin 44 mcg 2 puffs.", ("Ventolin 44 mcg 2", "PRODUCT", 0.9), False),
+        ("The firm Augmentin Marine called.", ("Augmentin Marine", "ORGANIZATION", 0.9), True),
+        ("Write in BLOCK CAPITALS here.", ("BLOCK CAPITALS", "STREET_ADDRESS", 0.2), False),
+        ("Matric no. 448113 was lost.", ("Matric no.", "ORGANIZATION", 0.5), False),
+        ("It was Deputy Lacey Crum.", ("Deputy", "OCCUPATION", 0.7), False),
+        ("BP 120/80, sats 99 %, NKDA, O/E well, Imp CKD 3b.", ("CKD 3b", "LAW", 0.5), False),
     ],
 )
 def test_what_identifies_nobody_is_no_finding(text, mark, is_kept):

@@ -15,7 +15,7 @@ from allonym.text.prose import read_number_words
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
-_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz)\. ")
+_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz|Co|nr)\. (?=[A-Z])")
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 COUNTED = re.compile(
@@ -27,12 +27,20 @@ COUNTED = re.compile(
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?(?:(?:, | and | & |, and )\d{1,4}[A-Za-z]?)*|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 HYPHENS = "-‐‑"
-_TITLE = re.compile(
-    r"(?:(?i:mrs?|ms|mx|dr|prof|shri|smt|sh\.|messrs)|Major|Captain|Colonel|Sergeant|Coach|Nurse|Matron"
-    r"|Rev(?:d|erend)?)\.? (?=[^\W\d_a-zß-öø-ÿ])"
+TITLE = re.compile(
+    r"(?:(?i:mrs?|ms|mx|dr|(?:a/|assoc )?prof|shri|smt|sh\.|messrs|cllrs?|engr|alhaj[ia]|hajia|councillor)|Major"
+    r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Garda|Deputy|Sheriff|Detective|Inspector"
+    r"|Ranger|Pastor|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
 )
 _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
+_HONOUR_AT_END = re.compile(r"(?:,? (?:Esq|[SKQ]C)\.?|[ -]ji| x{1,3})\Z")
+"""What stands behind a name and is no part of it: "Pat Gunderson, Esq", "Sunita ji", a kiss."""
+_AGED = re.compile(r"aged (?:(?:about|around|nearly|over|under) )?(?=\d)")
+_COUNTY_AT_END = re.compile(r",? Co\.?\Z")
+_LABEL_AT_END = re.compile(r"\.? ([A-Z][A-Za-z]+)\Z")
+_CALLS = re.compile(r"(?:\.? No)?\.?:\s")
+"""What shows that the last word of a finding calls what follows: "S. Harini Std: VII"."""
 _FIELD_AT_END = re.compile(r"(?:(?: [–—-]|,)? (?:DOB|NHS|NI|MRN|Tel|Ref|ID)| [–—-] [A-Z]{2,3})\Z")
 """What begins behind a name: "Maureen Tibbs DOB", "Tom – NI"."""
 _CAPITALS_BEFORE_DATE = re.compile(
@@ -141,7 +149,7 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     if span.label == "PERSON":
         if _INITIALS_BEFORE.search(text, max(0, start - 8), start) and not text[start:end].isupper():
             start -= len("MS ")
-        while (title := _TITLE.match(text, start, end)) and (title[0] != "MS " or text[start:end].isupper()):
+        while (title := TITLE.match(text, start, end)) and (title[0] != "MS " or text[start:end].isupper()):
             start = title.end()
         if (
             " " not in text[start:end]
@@ -156,8 +164,21 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = month.end()
         if (ended := _SENTENCE_END.match(text, start, end)) and ended[1].lower() in read_dictionary():
             start = ended.end()
-    if span.label == "PERSON" and (field := _FIELD_AT_END.search(text, start, end)):
-        end = field.start()
+    if span.label == "PERSON":
+        for ending in (_FIELD_AT_END, _HONOUR_AT_END):
+            if match := ending.search(text, start, end):
+                end = match.start()
+    elif span.label in ("CITY", "LOCATION", "REGION") and (county := _COUNTY_AT_END.search(text, start, end)):
+        end = county.start()
+    if (
+        _CALLS.match(text, end)
+        and text[start - 1 : start] not in ("", "\n")
+        and (called := _LABEL_AT_END.search(text, start, end))
+        and (called[1].lower() in _FIELDS or called[1].lower() in _UNITS)
+    ):
+        end = called.start()
+    if span.label == "AGE" and rests_on_chance(span) and (aged := _AGED.match(text, start, end)):
+        start = aged.end()
     if span.label == "DATE" and rests_on_chance(span) and (head := _CAPITALS_BEFORE_DATE.match(text, start, end)):
         start = head.end()
     if span.label != "DATE":

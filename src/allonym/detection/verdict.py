@@ -26,11 +26,13 @@ from allonym.detection.borders import (
     OFFICER,
     SMALL,
     SOFT,
+    TITLE,
     adjust_borders,
     join_hyphenated_names,
     join_legal_forms,
     split_listed_people,
 )
+from allonym.detection.clinical import are_clinical_words, is_clinical_note, is_prescription
 from allonym.detection.listed_names import has_listed_name, is_listed_firm, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, rests_on_chance, uses_capitals
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
@@ -47,17 +49,11 @@ start of a sentence; there, if it is a frequent word that no list of names has, 
 findings of annotated texts that no list of names knows, 3 % were right below 0.3 where their capitals say nothing; of
 110 others, 4 % below 0.1.
 """
-_CALLING = 0.8
+_CALLING = 0.9
 """Chance below which an occupation counts only where the text says that somebody has it."""
 _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
 _EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
-_CLINIC = re.compile(
-    r"\b(?:[PF]M?Hx?|[SD]H|HPC|PC|NKDA|O/E|[cC]/o|[HRDTSI]x|BP|HR|obs|sats|prn|bd|tds|od|PRN|BID|Imp|GP|SOB|PHQ-9|DOB|mcg|mg)\b"
-)
-_LEAST_CLINIC = 4
-"""Different abbreviations that make a text a clinical note."""
-_CLINICAL = read_word_list("clinical_words")
 _PART = 0.5  # weight of a name of several words for the label of each of them
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
@@ -108,7 +104,7 @@ _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2}
 _HOUSE_NUMBER = re.compile(
     r"\d|(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
 )
-_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+) (?:No|Nr|Ref|ID)\b\.?:? ?[A-Z]{0,4}\d")
+_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:[Nn]o|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
@@ -131,7 +127,7 @@ _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _INSURANCE = "national insurance"
-_ADDRESSES = frozenset(("Cllr", "Hr", "Madam", "Sir"))
+_ADDRESSES = frozenset(("Cllr", "Esq", "Hr", "Madam", "Sir"))
 _FIELDS = read_word_list("form_fields")
 _PLATFORMS = read_word_list("platforms")
 _DEPARTMENTS = read_word_list("departments")
@@ -198,7 +194,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, _VERSION, _LANGUAGE_LEVEL))
-        is_apart = is_apart or _calls_number(text, span.start, span.end)
+        is_apart = is_apart or _calls_number(text, span.start, span.end) or _names_number(text, span.start, span.end)
         if not rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
@@ -272,9 +268,12 @@ def _is_plain_place(text: str, span: Span) -> bool:
 
 
 def _is_rank(text: str, span: Span) -> bool:
-    """Whether a finding is a rank before an officer's number or name: "PC" in "PC 2217 Lacey"."""
-    officer = OFFICER.match(text, span.start) if rests_on_chance(span) else None
-    return officer is not None and span.end <= officer.end()
+    """Whether a finding is a rank or a title before a number or name: "PC 2217 Lacey", "Deputy Crum"."""
+    if not rests_on_chance(span):
+        return False
+    officer, title = OFFICER.match(text, span.start), TITLE.match(text, span.start)
+    is_title = title is not None and span.end in (title.end() - 1, title.end() - 2)
+    return is_title or (officer is not None and span.end <= officer.end())
 
 
 def _recurs(text: str, span: Span) -> bool:
@@ -318,6 +317,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if span.label == "STREET_ADDRESS" and _QUANTITY.match(text, start, end):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
+        return True
+    if span.label in ("PRODUCT", "ORGANIZATION") and is_prescription(surface):
         return True
     is_heading = text[start - 1 : start] in ("", "\n") and text[end : end + 1] in ("", "\n", ":")
     if is_heading and all(word in _FIELDS or word in _UNITS for word in find_words(surface.lower())):
@@ -364,8 +365,11 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
         return True
     if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
-        return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
-    if span.label == "PERSON" and _calls_number(text, start, end):
+        words = find_words(surface.lower())
+        return all(
+            w in read_dictionary() or w in _FUNCTION or (surface.isupper() and w in _FIELDS | _UNITS) for w in words
+        )
+    if _calls_number(text, start, end):
         return True
     if span.score < _CERTAIN and _is_in_label(text, start, end):
         return True
@@ -461,7 +465,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         for m in plain
         if not _JOINT_BEFORE.search(text, max(0, m.start() - 2), m.start()) and not _JOINT_AFTER.match(text, m.end())
     } | _INTERJECTIONS
-    is_clinical = len(set(_CLINIC.findall(text))) >= _LEAST_CLINIC
+    is_clinical = is_clinical_note(text)
     meant = _find_attributed_occupations(text, findings)
     mentions: defaultdict[tuple[str, bool], list[Span]] = defaultdict(list)
     for span in findings:
@@ -527,7 +531,7 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
         is_clinical_word = (
             is_clinical
             and chance < _CERTAIN
-            and all(w in _CLINICAL for w in WORD.findall(surface))
+            and are_clinical_words(WORD.findall(surface))
             and not (words and has_listed_name(words) and any(s.label == "PERSON" for s in spans))
         )
         if (
