@@ -181,6 +181,25 @@ def test_with_a_plan_too_a_changed_form_needs_evidence():
         assert restore(given_text, plan=plan).text == expected
 
 
+def test_one_common_word_in_a_long_text_is_no_evidence_of_a_plan_with_many():
+    names = ("Ewa", "Walter", "Petra", "Oskar", "Nadia", "Leon")
+    originals = ("Ada", "Ben", "Cyd", "Dov", "Eve", "Fay")
+    text, position, edits = ", ".join(originals), 0, []
+    for serial, (name, original) in enumerate(zip(names, originals, strict=True), 1):
+        position = text.index(original, position)
+        edits.append(Edit(position, position + 3, name, "PERSON", serial, "pseudonym@1", original))
+    plan = Plan(digest(text), tuple(edits), (), digest(apply_edits(text, edits)))
+    long = " The report says that it rained all day." * 20
+    assert restore("Ewa came." + long, plan=plan).text == "Ewa came." + long
+    assert restore("Ewa came.", plan=plan).text == "Ada came."
+    assert restore("Ewa met Walter." + long, plan=plan).text == "Ada met Ben." + long
+
+
+def test_an_age_in_words_is_in_any_text(vault):
+    keep(vault, "a", "Ada is 18 years old", ("Ada", "Emma", "PERSON"), ("18 years old", "20 years old", "AGE"))
+    assert bring(vault, "Nobody is 20 years old here.").text == "Nobody is 20 years old here."
+
+
 def test_placeholders_that_nobody_made_and_doubled_ones_are_noticed(vault):
     made = anonymize("Write to ada.brook@example.com now.", "reversible", vault=vault, scope="s")
     done = bring(vault, made.text + " <EMAIL 1> <EMAIL 1>, <EMAIL 7>, <PERSON 3>")

@@ -37,6 +37,8 @@ _GERMAN = frozenset("das ein kein keinem einem mein meinem dein sein ihr ihrem u
 """Words before a German noun that no name of a city has before it, and that no other language has before one."""
 _LEAST_SEEN, _LEAST_SEEN_IN_VAULT = 1, 4
 """So many other replacements of a document in any form show it, too."""
+_LONG_TEXT, _MANY_ROWS = 150, 6
+"""A text of more words shows more than one of a plan's many replacements, unless it has that one by chance."""
 
 
 def is_telling(row: Row) -> bool:
@@ -57,7 +59,8 @@ def is_telling(row: Row) -> bool:
     has_digits = any(map(str.isdigit, text))
     if row.kind in (LOCATION, ORGANIZATION):
         return has_digits and len(text.split()) > 2
-    return has_digits and letters >= _LEAST_SIGNS and any(map(str.isalpha, text)) and "DATE" not in row.label
+    is_time = row.label == "AGE" or "DATE" in row.label  # "18 years old"
+    return has_digits and letters >= _LEAST_SIGNS and any(map(str.isalpha, text)) and not is_time
 
 
 class Evidence:
@@ -152,13 +155,18 @@ class Evidence:
         if m.words == 1 and self._is_behind_article(m, word, is_shown):
             return None
         if m.is_whole and _PLAINLY.issuperset(rules):
-            if self._is_given:
+            if self._is_given and not self._is_alone_in_long_text(text):
                 return GIVEN
         elif m.row in self._whole:
             return NAME
         elif self._is_given and word in TITLES and "typo" not in rules:
             return TITLE
         return SHOWN if is_shown else ""
+
+    def _is_alone_in_long_text(self, text: str) -> bool:
+        """Tell whether a long text shows only one replacement of a plan with many, none of them telling."""
+        is_alone = not self._shown and len(self._whole) < 2
+        return is_alone and len(self._rows) >= _MANY_ROWS and len(text.split()) > _LONG_TEXT
 
     def _is_behind_article(self, m: Match, word: str, is_shown: bool) -> bool:
         """Tell whether the word before a single word shows that it is no name."""
