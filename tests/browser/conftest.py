@@ -26,7 +26,11 @@ ARGUMENTS = (
     "--disable-sync",
 )
 NAME, PASSWORD = "ada", "correct horse battery staple"
-SIZES = {"1440": {"width": 1440, "height": 900}, "390": {"width": 390, "height": 844}}
+SIZES = {
+    "1440": {"width": 1440, "height": 900},
+    "1024": {"width": 1024, "height": 768},
+    "390": {"width": 390, "height": 844},
+}
 _START = 180  # seconds; on a machine with much else to do
 
 

@@ -459,6 +459,49 @@ def test_a_wrong_policy_is_shown_where_it_is_wrong(open_page: Any) -> None:
     page.get_by_role("button", name="mine").wait_for()
 
 
+def test_six_questions_make_a_policy_for_a_file(
+    open_page: Any, violations: Callable[[Any], list[str]], shoot: Callable[[Any, str], None], tmp_path: Path
+) -> None:
+    letter = tmp_path / "letter.txt"
+    letter.write_text(
+        "Ada Brook came to Leeds on 12 June 2019.\nShe works for Bellwether Broadband.\n", encoding="utf-8"
+    )
+    for size, scheme in (("1440", "light"), ("1024", "light"), ("390", "dark")):
+        page = open_page(size, scheme, path="#/settings/policies")
+        page.get_by_role("link", name="Six questions").click()
+        page.get_by_role("heading", name="A first policy").wait_for()
+        assert not page.get_by_role("heading", name="Before and after").is_visible()
+        page.get_by_label("Drop some of your files here").set_input_files(letter)
+        expect(page.locator(".pair-box")).to_have_count(2)
+        expect(page.get_by_label("The year stays")).not_to_be_checked()
+        page.get_by_label("Patients: the 18 identifiers of HIPAA Safe Harbor").focus()
+        page.keyboard.press("Space")
+        expect(page.get_by_label("The year stays")).to_be_checked()  # what fits the answer
+        expect(page.locator(".pair-box").first).to_contain_text("2019.")
+        assert violations(page) == [], size
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), size
+        shoot(page, f"first-policy-{size}-{scheme}")
+        page.get_by_role("heading", name="The policy").scroll_into_view_if_needed()
+        shoot(page, f"first-policy-end-{size}-{scheme}")
+    page.get_by_text("Read it").click()
+    expect(page.locator(".toml")).to_contain_text('extends = "hipaa-safe-harbor"')
+    with page.expect_download() as taken:
+        page.get_by_role("button", name="Download").click()
+    assert "# Dates: the year stays." in Path(taken.value.path()).read_text(encoding="utf-8")
+    page.get_by_label("Name", exact=True).fill("a clinic")
+    page.get_by_role("button", name="Store and use").click()
+    page.get_by_role("button", name="Policy").or_(page.get_by_role("radio", name="Policy")).first.wait_for()
+    page.wait_for_function("() => document.querySelector('.choices select')?.value === 'a clinic'")
+
+
+def test_six_questions_look_at_the_text_on_the_desk(open_page: Any) -> None:
+    page = open_page()
+    page.get_by_role("textbox", name="Text to protect").fill("Ada Brook came to Leeds.")
+    page.get_by_role("link", name="Make one for your texts").click()
+    page.get_by_text("Looked at: the text on your desk").wait_for()
+    expect(page.locator(".pair-box")).to_contain_text("[PERSON_1]")
+
+
 def test_a_dialog_keeps_what_was_typed(open_page: Any) -> None:
     page = open_page(path="#/settings/policies")
     page.get_by_role("button", name="New policy").click()
@@ -510,6 +553,7 @@ def test_every_page_is_accessible_and_fits(
 ) -> None:
     pages = {
         "jobs": "#/jobs",
+        "first-policy": "#/first-policy",
         "corpora": "#/corpus",
         "evaluations": "#/evaluation",
         "studies": "#/studies",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -10,19 +11,19 @@ import allonym
 from allonym.errors import DataError, UnknownNameError
 from allonym.policy import Policy
 from allonym.project.first_policy import (
-    CHOICES,
-    Answers,
     choose_passages,
+    list_warnings,
     needs_key,
     resolve_language,
     suggest_answers,
     take_sample,
     write_policy,
 )
+from allonym.project.questions import QUESTIONS, Answers
 
 CALL = "Pam: This is Pam Quill, of Quill & Daughters.\nJim: Hello Pam.\nPam: Mail pam@example.com by 3 May 2024.\n"
 LETTER = "Ada Brook was born on 3 May 1974. She came to Leeds on 12 June 2019.\n"
-ALL_ANSWERS = [Answers("en", *values) for values in product(*(choice.answers for choice in CHOICES))]
+ALL_ANSWERS = [Answers("en", *values) for values in product(*(question.answers for question in QUESTIONS[1:]))]
 
 
 @pytest.fixture
@@ -44,7 +45,7 @@ def test_a_sample_counts_and_suggests(folder):
     answers, reasons = suggest_answers(sample)
     assert (answers.language, answers.protect, answers.dates) == ("en", "speakers", "cover")
     assert reasons["protect"] == "50% are conversations"
-    assert suggest_answers(sample, "eu")[0].dates == "year"
+    assert suggest_answers(sample, {"protect": "eu"})[0].dates == "year"
 
 
 def test_files_without_text_are_refused(tmp_path):
@@ -113,8 +114,8 @@ def test_a_language_without_a_tagger_has_a_policy_that_runs(tmp_path, protect, p
         encoding="utf-8",
     )
     sample = take_sample([tmp_path])
-    answers, _ = suggest_answers(sample, protect)
-    assert answers.language == "de"
+    answers, _ = suggest_answers(sample, {"protect": protect})
+    assert answers.language == "de" and "German" in list_warnings(answers)[0]
     path = tmp_path / "p.toml"
     path.write_text(write_policy(answers, "p", "one file"), encoding="utf-8")
     assert len(choose_passages(sample, Policy.load(path))) == passages
@@ -124,6 +125,14 @@ def test_a_language_without_a_tagger_has_a_policy_that_runs(tmp_path, protect, p
     path.write_text(text, encoding="utf-8")
     policy = Policy.load(path)
     assert policy.settings("spacy")["model"] == "de_core_news_md" and "tagger" not in policy.detectors
+
+
+def test_the_page_of_the_manual_has_the_questions_and_their_answers():
+    page = (Path(__file__).parents[2] / "docs/how-to/first-policy.md").read_text(encoding="utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| ")]
+    for question in QUESTIONS:
+        (row,) = [row for row in rows if row.startswith(f"| {question.words} |")]
+        assert all(f"`{answer}`" in row for answer in question.answers), question.name
 
 
 def test_languages_are_known_by_code_and_name():

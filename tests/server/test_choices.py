@@ -7,6 +7,7 @@ from tests.rows import check_each_row
 from allonym import registry
 from allonym.labels import TAXONOMY
 from allonym.policy import presets
+from allonym.project.questions import QUESTIONS
 from allonym.server.wire.jobs import SwapOptions
 
 MINE = 'extends = "default"\n[rules.PERSON]\noperator = "mask"\n[dictionary]\nPERSON = ["Zaphrandel"]\n'
@@ -93,3 +94,41 @@ def test_a_policy_that_will_not_do_is_told_where(admin, toml, near):
 def test_a_preset_keeps_its_name(admin):
     assert admin.put("/v1/policies/default", json={"toml": MINE}).status_code == 409
     assert admin.delete("/v1/policies/default").status_code == 404
+
+
+def test_a_first_policy_asks_what_init_asks_and_follows_the_answers(annotator, admin):
+    texts = [{"name": "letter.txt", "text": "Ada Brook came to Leeds on 12 June 2019. Call Ada."}]
+    first = annotator.post("/v1/first-policy", json={"texts": texts}).json()
+    assert [(one["name"], one["words"]) for one in first["questions"]] == [(q.name, q.words) for q in QUESTIONS]
+    asked = {one["name"]: one for one in first["questions"]}
+    assert asked["language"]["answer"] == "en" and asked["language"]["answers"]["de"] == "German"
+    assert asked["dates"]["answer"] == "cover" and asked["dates"]["reason"] == "1 in the sample"
+    assert not first["keyed"] and not first["warnings"]
+    (passage,) = first["passages"]
+    assert (passage["id"], passage["before"]) == ("letter.txt", texts[0]["text"])
+    assert "Ada" not in passage["after"]
+    marked = [passage["before"][span["start"] : span["end"]] for span in passage["before_spans"]]
+    assert marked == ["Ada Brook", "Leeds", "12 June 2019", "Ada"]
+    written = [passage["after"][span["start"] : span["end"]] for span in passage["spans"]]
+    assert written == ["[PERSON_1]", "[LOCATION_1]", "[DATE_1]", "[PERSON_1]"]
+    body = {"texts": texts, "answers": {"protect": "patients", "dates": "shift", "language": "German"}}
+    then = annotator.post("/v1/first-policy", json=body).json()
+    assert then["keyed"] and "German" in then["warnings"][0] and 'extends = "hipaa-safe-harbor"' in then["toml"]
+    assert (
+        admin.put("/v1/policies/ours", json={"toml": then["toml"]}).json()["rules"]["DATE"]["operator"] == "shift_dates"
+    )
+
+
+@check_each_row(
+    "body, status, near",
+    [
+        ({"texts": []}, 422, "texts"),
+        ({"texts": [{"text": " "}]}, 422, "no text to look at"),
+        ({"texts": [{"text": "Ada"}], "answers": {"dates": "kep"}}, 400, "keep"),
+        ({"texts": [{"text": "Ada"}], "answers": {"dats": "keep"}}, 400, "dates"),
+        ({"texts": [{"text": "Ada"}], "answers": {"language": "Germann"}}, 400, "German"),
+    ],
+)
+def test_a_first_policy_refuses_what_it_cannot_use(annotator, body, status, near):
+    answer = annotator.post("/v1/first-policy", json=body)
+    assert answer.status_code == status and near in answer.text

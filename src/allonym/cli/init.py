@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,15 @@ from allonym.cli.options import OVERWRITE, declare_output
 from allonym.cli.outputs import check_outputs, write_files
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import print_heading, print_note
+from allonym.project.questions import COME_BACK, DATES, ORGANISATIONS, PROTECT, PUBLIC_FIGURES, QUESTIONS
 from allonym.settings import declare_setting
 from allonym.text.controls import escape_controls
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from allonym.project.first_policy import Answers, Choice, Passage, Sample
+    from allonym.project.first_policy import Passage, Sample
+    from allonym.project.questions import Answers, Question
 
 _MOST_LABELS = 6
 _MOST_REFUSED = 5
@@ -32,14 +34,16 @@ def init(
     *,
     output: Path = declare_output(Path("policy.toml"), "new file", "-o, --output FILE"),
     language: str | None = declare_setting(None, "language of the texts, such as en", option="CODE"),
-    protect: str | None = declare_setting(
-        None, "whose data it is", one_of=("everyone", "speakers", "patients", "eu", "users")
+    protect: str | None = declare_setting(None, "whose data it is", one_of=tuple(PROTECT.answers)),
+    dates: str | None = declare_setting(None, "what becomes of dates", one_of=tuple(DATES.answers)),
+    organisations: str | None = declare_setting(
+        None, "what becomes of organisations", one_of=tuple(ORGANISATIONS.answers)
     ),
-    dates: str | None = declare_setting(None, "what becomes of dates", one_of=("cover", "year", "shift", "keep")),
-    organisations: str | None = declare_setting(None, "what becomes of organisations", one_of=("cover", "keep")),
-    public_figures: str | None = declare_setting(None, "what becomes of well-known people", one_of=("cover", "keep")),
+    public_figures: str | None = declare_setting(
+        None, "what becomes of well-known people", one_of=tuple(PUBLIC_FIGURES.answers)
+    ),
     come_back: str | None = declare_setting(
-        None, "whether the originals must come back; natural: no, but pseudonyms", one_of=("no", "yes", "natural")
+        None, "whether the originals must come back; natural: no, but pseudonyms", one_of=tuple(COME_BACK.answers)
     ),
     yes: bool = declare_setting(
         False, "ask nothing: take what the sample suggests for all that is not named", option="--yes, -y"
@@ -58,7 +62,6 @@ def init(
       allonym init interviews/ -o interviews.toml
       allonym init letters/ --yes --dates year
     """
-    from allonym.detection.languages import ENGLISH, name_languages
     from allonym.policy import Policy
     from allonym.project import first_policy
 
@@ -67,29 +70,21 @@ def init(
     sample = first_policy.take_sample(sources, without=output)
     about = _print_sample(sample)
     options = {
-        "language": language and first_policy.resolve_language(language),
+        "language": language,
         "protect": protect,
         "dates": dates,
         "organisations": organisations,
         "public_figures": public_figures,
         "come_back": come_back,
     }
-    answers = _collect_answers(sample, options, is_asking=not yes and _can_ask())
+    given = {name: value for name, value in options.items() if value is not None}
+    answers = _collect_answers(sample, given, is_asking=not yes and _can_ask())
     text = first_policy.write_policy(answers, output.stem, about)
     write_files({output: text})
     policy = Policy.load(output)
     _print_passages(first_policy.choose_passages(sample, policy))
-    if answers.language != ENGLISH:
-        effect = {
-            "refuse": "so texts are refused",
-            "cover": "so passages are covered whole",
-            "rules": "so most names stay",
-        }
-        name = name_languages([answers.language])
-        words = f"no tagger reads {name}, {effect[policy.unknown_language]}; see docs/how-to/languages.md for models"
-        print_note(words, label="warning:")
-    if answers.protect == "patients" and answers.dates == "keep":
-        print_note("Safe Harbor lets only the year of a date stay: --dates year", label="warning:")
+    for warning in first_policy.list_warnings(answers):
+        print_note(warning, label="warning:")
     _print_next(
         answers,
         output,
@@ -125,54 +120,45 @@ def _print_sample(sample: Sample) -> str:
     return about
 
 
-def _collect_answers(sample: Sample, options: Mapping[str, str | None], *, is_asking: bool) -> Answers:
-    """Return the answers: of the options, of the user, or those that the sample suggests."""
-    from allonym.project import first_policy
+def _collect_answers(sample: Sample, given: Mapping[str, str], *, is_asking: bool) -> Answers:
+    """Return the answers: those given by options, of the user, or those that the sample suggests."""
+    from allonym.project.first_policy import suggest_answers
 
-    suggested, reasons = first_policy.suggest_answers(sample, options["protect"] or "")
-    answers = replace(suggested, **{name: value for name, value in options.items() if value is not None})
-    open_names = [name for name, value in options.items() if value is None]
-    choices = {choice.name: choice for choice in first_policy.CHOICES}
-    for number, name in enumerate(open_names, 1):
-        default = asdict(answers)[name]
-        if not is_asking:
-            reason = f" ({reasons[name]})" if name in reasons else ""
-            print_note(
-                f"{name.replace('_', ' ')}: {default}{reason}; --{name.replace('_', '-')} changes it", label="default:"
-            )
+    given = dict(given)
+    answers, reasons = suggest_answers(sample, given)
+    left = [question for question in QUESTIONS if question.name not in given]
+    for number, question in enumerate(left, 1):
+        name, default = question.name, asdict(answers)[question.name]
+        if is_asking:
+            given[name] = _ask(f"{number} of {len(left)}", question, default, reasons.get(name, ""))
+            answers, reasons = suggest_answers(sample, given)  # what follows fits it
             continue
-        heading = f"{number} of {len(open_names)}"
-        answer = _ask(heading, choices.get(name), default, reasons.get(name, ""))
-        answers = replace(answers, **{name: answer})
-        if name == "protect":  # what follows fits it
-            fitting, _ = first_policy.suggest_answers(sample, answer)
-            later = {key: getattr(fitting, key) for key in open_names[number:]}
-            answers = replace(answers, **later)
+        reason = f" ({reasons[name]})" if name in reasons else ""
+        option = f"--{name.replace('_', '-')}"
+        print_note(f"{name.replace('_', ' ')}: {default}{reason}; {option} changes it", label="default:")
     return answers
 
 
-def _ask(heading: str, choice: Choice | None, default: str, reason: str) -> str:
+def _ask(heading: str, question: Question, default: str, reason: str) -> str:
     """Ask a question until the answer is one of those that it takes, or the beginning of one."""
     from allonym.errors import UnknownNameError
     from allonym.project.first_policy import resolve_language
 
-    question = choice.question if choice else "Which language are the texts in?"
-    click.echo(
-        f"{click.style(heading, dim=True)}  {click.style(question, bold=True)}{f'  ({reason})' if reason else ''}"
-    )
-    for name, meaning in choice.answers.items() if choice else ():
+    words = f"{click.style(heading, dim=True)}  {click.style(question.words, bold=True)}"
+    click.echo(f"{words}{f'  ({reason})' if reason else ''}")
+    for name, meaning in question.answers.items():
         click.echo(f"        {name.ljust(9)} {meaning}")
 
     def read_answer(value: str) -> str:
         value = value.strip().lower()
-        if choice is None:
+        if not question.answers:
             try:
                 return resolve_language(value)
             except UnknownNameError as error:
                 raise click.UsageError(str(error)) from None
-        names = [name for name in choice.answers if value and name.startswith(value)]
+        names = [name for name in question.answers if value and name.startswith(value)]
         if len(names) != 1:
-            raise click.UsageError(f"one of {', '.join(choice.answers)} is required")
+            raise click.UsageError(f"one of {', '.join(question.answers)} is required")
         return names[0]
 
     return str(click.prompt("       ", default=default, value_proc=read_answer))

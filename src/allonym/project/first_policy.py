@@ -1,4 +1,4 @@
-"""A first policy for somebody's files: a sample of them, what it suggests, and the policy that six answers make."""
+"""A first policy for somebody's texts: a sample of them, what it suggests, and the policy that six answers make."""
 
 from __future__ import annotations
 
@@ -6,19 +6,22 @@ import json
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from allonym.detection.languages import ENGLISH, identify_passages, name_languages, read_language_names
 from allonym.detection.turns import find_turns
 from allonym.document import Document
-from allonym.errors import AllonymError, DataError, UnknownNameError
+from allonym.errors import AllonymError, DataError, UnknownNameError, check_names
 from allonym.files.items import list_sources
 from allonym.files.run import read_documents
 from allonym.pipeline import Anonymized, anonymize, detect
+from allonym.plan import Edit
 from allonym.policy import Policy
+from allonym.project.questions import DATES, ORGANISATIONS, PROTECT, QUESTIONS, Answers
 from allonym.serial import quote_toml
 
 MOST_FILES, MOST_RECORDS, MOST_CHARACTERS = 20, 10, 6_000
@@ -32,55 +35,16 @@ _UNREAD: Mapping[str, str] = {
     "cover": "each passage is covered as a whole.",
     "refuse": "the document gives no output.",
 }
+_UNREAD_IN_SHORT: Mapping[str, str] = {
+    "rules": "most names stay",
+    "cover": "passages are covered whole",
+    "refuse": "texts are refused",
+}
 _REACH = 40  # characters shown on either side of the replacements of a passage
 _LONGEST = 160  # characters of a passage
 _MANY = 0.5  # share of the documents from which on a suggestion follows them
 _SAMPLE_KEY = b"a key for looking at a sample only"
 
-
-class Choice(NamedTuple):
-    """A question: its name, its words, and its answers with their meaning."""
-
-    name: str
-    question: str
-    answers: Mapping[str, str]
-
-
-PROTECT = Choice(
-    "protect",
-    "Whose data is it?",
-    {
-        "everyone": "anybody whom the texts name",
-        "speakers": "people in interviews, calls and meetings",
-        "patients": "patients: the 18 identifiers of HIPAA Safe Harbor",
-        "eu": "people in the European Union: health, origin and belief, too",
-        "users": "people who write to an assistant; what they ask about stays",
-    },
-)
-DATES = Choice(
-    "dates",
-    "What becomes of dates?",
-    {
-        "cover": "tags",
-        "year": "the year stays",
-        "shift": "all dates of a text move by the same days; needs a key",
-        "keep": "they stay, but for dates of birth",
-    },
-)
-ORGANISATIONS = Choice("organisations", "And of organisations?", {"cover": "replaced", "keep": "they stay"})
-PUBLIC_FIGURES = Choice(
-    "public_figures", "And of well-known people, such as heads of state?", {"cover": "replaced", "keep": "they stay"}
-)
-COME_BACK = Choice(
-    "come_back",
-    "Must the originals come back?",
-    {
-        "no": "tags stay for good",
-        "yes": "tags that a plan or a vault restores",
-        "natural": "no, and the text shall read naturally: pseudonyms; needs a key",
-    },
-)
-CHOICES = (PROTECT, DATES, ORGANISATIONS, PUBLIC_FIGURES, COME_BACK)
 
 PRESETS: Mapping[str, str] = {
     "everyone": "default",
@@ -92,46 +56,44 @@ PRESETS: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """What somebody wants: a language, ISO 639-1, and a key of the answers of each choice."""
-
-    language: str
-    protect: str
-    dates: str
-    organisations: str
-    public_figures: str
-    come_back: str
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
-    """A sample of files.
+    """A sample of texts.
 
     Attributes:
-        documents: their texts, cut to ``MOST_CHARACTERS``.
-        formats: files by format, of all that are there.
-        refused: files that cannot be read, with the reason.
-        others: files of formats that are not known.
+        documents: the texts, cut to ``MOST_CHARACTERS``.
         languages: characters by language, of the sample.
         labels: findings by label, in the sample.
         share_of: the share of documents, 0 to 1, that are ``conversations`` or are about ``health``.
+        formats: files by format, of all that are there.
+        refused: files that cannot be read, with the reason.
+        others: files of formats that are not known.
     """
 
     documents: tuple[Document, ...] = field(repr=False)
-    formats: Mapping[str, int]
-    refused: Mapping[str, str]
-    others: int
     languages: Mapping[str, int]
     labels: Mapping[str, int]
     share_of: Mapping[str, float]
+    formats: Mapping[str, int] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    others: int = 0
+
+
+class Mark(NamedTuple):
+    """A place in a passage: half-open code points, with the label of what is replaced there."""
+
+    start: int
+    end: int
+    label: str
 
 
 class Passage(NamedTuple):
-    """A piece of a document before and after, and where it stands."""
+    """A passage of a document before and after, with what is replaced in each, and where it stands."""
 
     name: str
     before: str
     after: str
+    originals: tuple[Mark, ...]
+    replacements: tuple[Mark, ...]
 
 
 def take_sample(sources: Iterable[Path], without: Path | None = None) -> Sample:
@@ -154,41 +116,69 @@ def take_sample(sources: Iterable[Path], without: Path | None = None) -> Sample:
     for item in readable[:: max(1, -(-len(readable) // MOST_FILES))]:
         assert item.source is not None
         try:
-            for document in islice(read_documents(item.source, policy=reading), MOST_RECORDS):
-                documents.append(Document(item.name, document.text[:MOST_CHARACTERS], document.meta))
+            documents += [
+                Document(item.name, document.text, document.meta)
+                for document in islice(read_documents(item.source, policy=reading), MOST_RECORDS)
+            ]
         except AllonymError as error:
             refused[item.name] = str(error)
     if not any(document.text.strip() for document in documents):
         reasons = "".join(f"; {reason}" for reason in list(refused.values())[:3])
         raise DataError(f"none of {len(items)} files holds text that can be read{reasons}")
+    others = sum(item.format is None for item in items)
+    return replace(sample_documents(documents), formats=formats, refused=refused, others=others)
+
+
+def sample_documents(documents: Iterable[Document]) -> Sample:
+    """Look at texts: their languages, what identifies in them, and what they are.
+
+    Args:
+        documents: at least one that is not blank.
+
+    Raises:
+        DataError: all are blank.
+    """
+    sample = tuple(Document(each.id, each.text[:MOST_CHARACTERS], each.meta) for each in documents)
+    if not any(document.text.strip() for document in sample):
+        raise DataError("there is no text to look at")
     languages: Counter[str] = Counter()
     labels: Counter[str] = Counter()
     traits: Counter[str] = Counter()
     usual = Policy.load("default")
     policy = usual.with_(exclude=())
-    for document in documents:
+    for document in sample:
         for passage in identify_passages(document.text):
             languages[passage.language or ENGLISH] += passage.end - passage.start
         listed = [span.label for span in detect(document, policy)]
         labels.update(label for label in listed if usual.looks_for(label))
         traits["conversations"] += bool(document.turns or find_turns(document.text))
         traits["health"] += any("MEDICAL_TERM" in policy.taxonomy.lineage(label) for label in listed)
-    share_of = {name: traits[name] / len(documents) for name in ("conversations", "health")}
-    others = sum(item.format is None for item in items)
-    return Sample(tuple(documents), formats, refused, others, languages, labels, share_of)
+    share_of = {name: traits[name] / len(sample) for name in ("conversations", "health")}
+    return Sample(sample, languages, labels, share_of)
 
 
-def suggest_answers(sample: Sample, protect: str = "") -> tuple[Answers, Mapping[str, str]]:
-    """Return answers that fit a sample, and for some of them why.
+def suggest_answers(
+    sample: Sample, given: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Answers, Mapping[str, str]]:
+    """Return answers that fit a sample and those that are given, and for some of the suggested ones why.
 
     Args:
         sample: the sample.
-        protect: whose data it is, where this is known.
+        given: name of a question to the answer that somebody gave; a language by code or in English.
+
+    Raises:
+        UnknownNameError: no such question, or none of its answers.
     """
-    language = max(sample.languages, key=lambda code: sample.languages[code])
+    check_names("question", given, [question.name for question in QUESTIONS])
+    for question in QUESTIONS:
+        if question.answers and question.name in given:
+            check_names("answer", [given[question.name]], question.answers, question.name.replace("_", " "))
+    if "language" in given:
+        given = {**given, "language": resolve_language(given["language"])}
+    language = max(sample.languages, key=lambda code: sample.languages[code], default=ENGLISH)
     reasons = {"language": f"{name_languages([language])} in the sample"}
-    if not protect:
-        protect = "everyone"
+    protect = given.get("protect", "everyone")
+    if "protect" not in given:
         if sample.share_of["conversations"] >= _MANY:
             protect, reasons["protect"] = "speakers", f"{sample.share_of['conversations']:.0%} are conversations"
         elif sample.share_of["health"] >= _MANY:
@@ -198,7 +188,8 @@ def suggest_answers(sample: Sample, protect: str = "") -> tuple[Answers, Mapping
     others = "keep" if is_chat else "cover"
     for name, label in (("dates", "DATE"), ("organisations", "ORGANIZATION")):
         reasons[name] = f"{sample.labels.get(label, 0)} in the sample"
-    return Answers(language, protect, dates, others, others, "yes" if is_chat else "no"), reasons
+    fitting = Answers(language, protect, dates, others, others, "yes" if is_chat else "no")
+    return replace(fitting, **given), {name: reason for name, reason in reasons.items() if name not in given}
 
 
 def resolve_language(name: str) -> str:
@@ -228,7 +219,7 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
     covered_labels += ["ORGANIZATION"] if answers.organisations == "cover" else []
     lacking = [label for label in covered_labels if not base.looks_for(label)]
     lines = [
-        f"# Made by allonym init for {about}. Change what you like, then: allonym policy check FILE",
+        f"# A first policy for {about}. Change what you like, then: allonym policy check FILE",
         "# All keys: docs/reference/policies.md",
         "schema = 1",
         f"name = {quote_toml(name)}",
@@ -283,6 +274,18 @@ def needs_key(answers: Answers) -> bool:
     return answers.come_back == "natural" or answers.dates == "shift"
 
 
+def list_warnings(answers: Answers) -> list[str]:
+    """Return sentences on what these answers do not reach, in a policy as :func:`write_policy` makes it."""
+    warnings = []
+    if answers.language != ENGLISH:
+        effect = _UNREAD_IN_SHORT[Policy.load(choose_preset(answers)).unknown_language]
+        name = name_languages([answers.language])
+        warnings += [f"no tagger reads {name}, so {effect}; see docs/how-to/languages.md for models"]
+    if answers.protect == "patients" and answers.dates == "keep":
+        warnings += ["HIPAA Safe Harbor lets only the year of a date stay"]
+    return warnings
+
+
 def choose_passages(sample: Sample, policy: Policy, most: int = 5) -> list[Passage]:
     """Return passages of a sample that show most of what the policy does, from as many files as possible."""
     by_file: dict[str, list[tuple[int, Passage]]] = {}
@@ -311,14 +314,25 @@ def _list_passages(document: Document, result: Anonymized) -> Iterable[tuple[int
             left = max(start, edits[0].start - _REACH)
             end = position if edits == of_line else of_line[len(edits)].start  # nothing that is replaced stands there
             right = min(end, edits[-1].end + _REACH)
-            before, after, reach = text[left:right], "", left
-            for edit in edits:
-                after += text[reach : edit.start] + edit.replacement
-                reach = edit.end
-            after += text[reach:right]
             ends = ("..." if left > start else "", "..." if right < position and text[right:position].strip() else "")
-            shown = [f"{ends[0]}{piece.strip()}{ends[1]}" for piece in (before, after)]
-            yield len({e.label for e in edits}), Passage(document.id, shown[0], shown[1])
+            yield len({e.label for e in edits}), _make_passage(document, left, edits, right, ends)
+
+
+def _make_passage(document: Document, left: int, edits: Sequence[Edit], right: int, ends: tuple[str, str]) -> Passage:
+    """Return what stands between two places of a document, with ``ends`` around it instead of white space."""
+    shown = document.text[left:right].rstrip()
+    reach = left + len(shown) - len(shown.lstrip())
+    before = after = ends[0]
+    originals, replacements = [], []
+    for edit in edits:
+        kept = document.text[reach : edit.start]
+        before, after, reach = before + kept, after + kept, edit.end
+        original = document.text[edit.start : edit.end]
+        originals.append(Mark(len(before), len(before) + len(original), edit.label))
+        replacements.append(Mark(len(after), len(after) + len(edit.replacement), edit.label))
+        before, after = before + original, after + edit.replacement
+    rest = document.text[reach : max(reach, left + len(shown))] + ends[1]
+    return Passage(document.id, before + rest, after + rest, tuple(originals), tuple(replacements))
 
 
 def _write_detectors(answers: Answers, base: Policy) -> list[str]:

@@ -227,7 +227,7 @@ class Policies:
         """
         if name in presets():
             raise RequestError(f"{name!r} is a preset; store yours under another name", 409, "Taken")
-        policy = _parse_stored_policy(toml, name)
+        policy = parse_stored_policy(toml, name)
         row = {"sealed": self._sealing.seal(toml, _PURPOSE + name), "changed": get_unix_time()}
         with self._database.open_write_transaction() as connection:
             self._database.upsert_row(connection, db.policies, {"name": name}, row)
@@ -281,7 +281,7 @@ def load_policy(policy_json: str) -> Policy:
     """Return the policy that :meth:`Policies.make_policy_json` describes, the same object for the same source."""
     choice = json.loads(policy_json)
     toml, name = choice["toml"], choice["name"]
-    base = Policy.load(name) if toml is None else _parse_stored_policy(toml, name)
+    base = Policy.load(name) if toml is None else parse_stored_policy(toml, name)
     for chosen in (*(choice["detectors"] or ()), *choice["operators"].values()):
         if chosen in _REMOTE and chosen not in base.detectors:
             raise PolicyError(f"policy: {chosen!r} asks another machine, so only a stored policy can choose it")
@@ -304,7 +304,12 @@ def load_policy(policy_json: str) -> Policy:
     return policy.with_threshold(confidence, min(max(confidence, 0.01), 0.99))
 
 
-def _parse_stored_policy(toml: str, name: str) -> Policy:
+def parse_stored_policy(toml: str, name: str) -> Policy:
+    """Return the policy of a text in TOML that extends a preset and names no file.
+
+    Raises:
+        PolicyError: it is none.
+    """
     where = f"policy {name}"
     try:
         raw = tomllib.loads(toml)

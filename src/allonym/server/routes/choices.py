@@ -9,12 +9,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path
 
 from allonym import registry
+from allonym.detection.languages import read_language_names
+from allonym.document import Document
 from allonym.errors import UnknownNameError
 from allonym.labels import TAXONOMY
 from allonym.policy import Policy, presets
+from allonym.project import first_policy
+from allonym.project.questions import QUESTIONS
 from allonym.protocol import get_operator, get_operator_traits
-from allonym.server.policies import load_policy
-from allonym.server.routes.parameters import Admin, AnyServices, SignedIn
+from allonym.server.policies import load_policy, parse_stored_policy
+from allonym.server.routes.parameters import Admin, Anonymizing, AnyServices, SignedIn
 from allonym.server.wire import accounts as wire
 from allonym.server.wire.jobs import SWAP_SETTINGS
 from allonym.settings import describe_schema
@@ -100,6 +104,47 @@ def store_policy(name: PolicyName, body: wire.PolicyText, caller: Admin, service
     policy = services.policies.store_policy(name, body.toml)
     services.accounts.record_action(caller, f"policy {name} stored")
     return _describe_policy(name, policy, body.toml)
+
+
+@router.post("/first-policy", summary="A first policy for some texts")
+async def suggest_policy(body: wire.FirstPolicy, caller: Anonymizing, services: AnyServices) -> wire.FirstPolicyOut:
+    """The questions of `allonym init` with answers that fit a sample of texts, the policy in TOML that they make, and
+    what it does to passages of the sample. Nothing is stored. An answer that is sent holds; the others follow it."""
+    return wire.FirstPolicyOut.from_values(await services.kernel.run(make_first_policy, body))
+
+
+def make_first_policy(body: wire.FirstPolicy) -> dict[str, Any]:
+    """Return the values of a :class:`wire.FirstPolicyOut`. Runs in a worker."""
+    documents = [Document(text.name, text.text) for text in body.texts]
+    sample = first_policy.sample_documents(documents)
+    answers, reasons = first_policy.suggest_answers(sample, body.answers)
+    toml = first_policy.write_policy(answers, "first policy", f"{len(documents)} text{'s' * (len(documents) != 1)}")
+    questions = [
+        {
+            "name": question.name,
+            "words": question.words,
+            "answers": dict(question.answers or read_language_names()),
+            "answer": getattr(answers, question.name),
+            "reason": reasons.get(question.name, ""),
+        }
+        for question in QUESTIONS
+    ]
+    return {
+        "questions": questions,
+        "toml": toml,
+        "keyed": first_policy.needs_key(answers),
+        "warnings": first_policy.list_warnings(answers),
+        "passages": [
+            {
+                "id": passage.name,
+                "before": passage.before,
+                "after": passage.after,
+                "before_spans": [mark._asdict() for mark in passage.originals],
+                "spans": [mark._asdict() for mark in passage.replacements],
+            }
+            for passage in first_policy.choose_passages(sample, parse_stored_policy(toml, "first policy"))
+        ],
+    }
 
 
 @router.delete("/policies/{name}", status_code=204, summary="Remove a stored policy")

@@ -6,7 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from allonym.server.wire.base import Name, Wire
+from allonym.project.first_policy import MOST_CHARACTERS, MOST_FILES
+from allonym.server.wire.base import LabelledPlace, Name, Wire
 
 Permission = Literal[
     "detect", "anonymize", "evaluate", "jobs", "review", "restore", "adjudicate", "studies", "metrics", "admin"
@@ -246,3 +247,49 @@ class PolicyText(Wire):
     """A policy to store."""
 
     toml: str = Field(max_length=1_000_000, examples=['extends = "default"\nthreshold = 0.6\n'])
+
+
+class SampleText(Wire):
+    """A text of a sample."""
+
+    name: str = Field("", max_length=200, examples=["letter.txt"])
+    text: str = Field(max_length=MOST_CHARACTERS, description="the beginning of a longer one will do")
+
+
+class FirstPolicy(Wire):
+    """A sample of texts, and the answers that are given so far."""
+
+    texts: list[SampleText] = Field(min_length=1, max_length=MOST_FILES)
+    answers: dict[str, str] = Field(
+        {}, description="question to answer; the sample suggests the others", examples=[{"dates": "year"}]
+    )
+
+
+class QuestionOut(Wire):
+    """A question, its answers with their meaning, and the answer that holds."""
+
+    name: str
+    words: str
+    answers: dict[str, str]
+    answer: str
+    reason: str = Field("", description="why the sample suggests this answer")
+
+
+class PassageOut(Wire):
+    """A passage of a text before and after, with what is replaced in each."""
+
+    id: str = Field(description="name of the text")
+    before: str
+    after: str
+    before_spans: list[LabelledPlace]
+    spans: list[LabelledPlace]
+
+
+class FirstPolicyOut(Wire):
+    """A policy that the answers make, and what it does to passages of the sample."""
+
+    questions: list[QuestionOut]
+    toml: str
+    keyed: bool = Field(description="whether it needs a key or a vault")
+    warnings: list[str]
+    passages: list[PassageOut]

@@ -13,6 +13,7 @@ export const PAGES = [
   { path: "studies", nav: "Studies", permission: "studies", title: "Studies", load: () => import("./pages/studies.js") },
   { path: "evaluation", nav: "Evaluation", permission: "evaluate", title: "Evaluation", load: () => import("./pages/evaluation.js") },
   { path: "jobs", nav: "Jobs", permission: "jobs", title: "Jobs", load: () => import("./pages/jobs.js") },
+  { path: "first-policy", permission: "anonymize", title: "A first policy", load: () => import("./pages/firstpolicy.js") },
   { path: "settings", title: "Settings", load: () => import("./pages/settings.js") },
   { path: "signin", open: true, title: "Sign in", load: () => import("./pages/signin.js") },
   { path: "setup", open: true, title: "Set up", load: () => import("./pages/setup.js") },

@@ -51,6 +51,7 @@ export class Choices {
     const changed = h("div", { class: "spread" }, h("h3", {}, "What replaces it"), this.reset = button("As the policy says", { kind: "quiet", small: true, onclick: () => { this.overall.focus(); this.choose({ operators: {}, off: [] }); } }));
     fill(this.element,
       field({ label: "Policy", control: this.policy }), this.wrong, this.says,
+      h("a", { class: "small", href: "#/first-policy" }, "Make one for your texts with six questions"),
       h("div", { class: "stack tight" }, h("div", { class: "spread" }, h("h3", {}, "Confidence"), h("div", { class: "row still" }, this.barSays, this.barReset)), this.bar,
         h("div", { class: "spread tiny muted" }, h("span", {}, "finds more"), h("span", {}, "only what is sure"))),
       h("div", { class: "stack" }, changed, field({ label: "For all labels", control: this.overall }), this.rows, this.off),

@@ -9,7 +9,8 @@ import { forgetChoices } from "../policychoice.js";
 import { number } from "../format.js";
 import { readable } from "../../families.js";
 
-const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
+export const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._-]*$/;
+export const WRONG_NAME = "Letters, digits, blanks, dots and dashes; a letter or digit first.";
 const FIRST = 'extends = "default"\ndescription = "What this policy is for"\n\n[rules.PERSON]\noperator = "pseudonym"\n';
 
 export function policiesTab() {
@@ -21,7 +22,7 @@ export function policiesTab() {
   load();
   return h("section", { class: "stack" },
     h("div", { class: "spread" }, h("div", { class: "stack tight" }, h("h2", {}, "Policies"), h("p", { class: "muted" }, "A policy decides what is detected and how it is replaced.")),
-      may("admin") && button("New policy", { kind: "primary", icon: "plus", onclick: () => edit(null, load) })),
+      h("div", { class: "row" }, may("anonymize") && h("a", { class: "button", href: "#/first-policy" }, "Six questions"), may("admin") && button("New policy", { kind: "primary", icon: "plus", onclick: () => edit(null, load) }))),
     list);
 }
 
@@ -77,7 +78,7 @@ function edit(policy, reload) {
   (policy ? text : name.control).focus();
   save.addEventListener("click", async () => {
     const called = name.control.value.trim();
-    name.wrong(NAME.test(called) ? "" : "Letters, digits, blanks, dots and dashes; a letter or digit first.");
+    name.wrong(NAME.test(called) ? "" : WRONG_NAME);
     toml.wrong("");
     if (!NAME.test(called)) { name.control.focus(); return; }
     try {
