@@ -110,7 +110,7 @@ def test_a_first_policy_asks_what_init_asks_and_follows_the_answers(annotator, a
     marked = [passage["before"][span["start"] : span["end"]] for span in passage["before_spans"]]
     assert marked == ["Ada Brook", "Leeds", "12 June 2019", "Ada"]
     written = [passage["after"][span["start"] : span["end"]] for span in passage["spans"]]
-    assert written == ["[PERSON_1]", "[LOCATION_1]", "[DATE_1]", "[PERSON_1]"]
+    assert written == ["[PERSON_1]", "[CITY_1]", "[DATE_1]", "[PERSON_1]"]
     body = {"texts": texts, "answers": {"protect": "patients", "dates": "shift", "language": "German"}}
     then = annotator.post("/v1/first-policy", json=body).json()
     assert then["keyed"] and "German" in then["warnings"][0] and 'extends = "hipaa-safe-harbor"' in then["toml"]

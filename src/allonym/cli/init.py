@@ -77,8 +77,8 @@ def init(
         "public_figures": public_figures,
         "come_back": come_back,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    answers = _collect_answers(sample, given, is_asking=not yes and _can_ask())
+    replies = {name: value for name, value in options.items() if value is not None}
+    answers = _collect_answers(sample, replies, is_asking=not yes and _can_ask())
     text = first_policy.write_policy(answers, output.stem, about)
     write_files({output: text})
     policy = Policy.load(output)
@@ -120,18 +120,18 @@ def _print_sample(sample: Sample) -> str:
     return about
 
 
-def _collect_answers(sample: Sample, given: Mapping[str, str], *, is_asking: bool) -> Answers:
-    """Return the answers: those given by options, of the user, or those that the sample suggests."""
+def _collect_answers(sample: Sample, replies: Mapping[str, str], *, is_asking: bool) -> Answers:
+    """Return the answers: those of options, of the user, or those that the sample suggests."""
     from allonym.project.first_policy import suggest_answers
 
-    given = dict(given)
-    answers, reasons = suggest_answers(sample, given)
-    left = [question for question in QUESTIONS if question.name not in given]
+    replies = dict(replies)
+    answers, reasons = suggest_answers(sample, replies)
+    left = [question for question in QUESTIONS if question.name not in replies]
     for number, question in enumerate(left, 1):
         name, default = question.name, asdict(answers)[question.name]
         if is_asking:
-            given[name] = _ask(f"{number} of {len(left)}", question, default, reasons.get(name, ""))
-            answers, reasons = suggest_answers(sample, given)  # what follows fits it
+            replies[name] = _ask(f"{number} of {len(left)}", question, default, reasons.get(name, ""))
+            answers, reasons = suggest_answers(sample, replies)  # what follows fits it
             continue
         reason = f" ({reasons[name]})" if name in reasons else ""
         option = f"--{name.replace('_', '-')}"

@@ -158,27 +158,27 @@ def sample_documents(documents: Iterable[Document]) -> Sample:
 
 
 def suggest_answers(
-    sample: Sample, given: Mapping[str, str] = MappingProxyType({})
+    sample: Sample, replies: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Answers, Mapping[str, str]]:
-    """Return answers that fit a sample and those that are given, and for some of the suggested ones why.
+    """Return answers that fit a sample and the replies that somebody gave, and for some of the suggested ones why.
 
     Args:
         sample: the sample.
-        given: name of a question to the answer that somebody gave; a language by code or in English.
+        replies: name of a question to the answer that somebody gave; a language by code or in English.
 
     Raises:
         UnknownNameError: no such question, or none of its answers.
     """
-    check_names("question", given, [question.name for question in QUESTIONS])
+    check_names("question", replies, [question.name for question in QUESTIONS])
     for question in QUESTIONS:
-        if question.answers and question.name in given:
-            check_names("answer", [given[question.name]], question.answers, question.name.replace("_", " "))
-    if "language" in given:
-        given = {**given, "language": resolve_language(given["language"])}
+        if question.answers and question.name in replies:
+            check_names("answer", [replies[question.name]], question.answers, question.name.replace("_", " "))
+    if "language" in replies:
+        replies = {**replies, "language": resolve_language(replies["language"])}
     language = max(sample.languages, key=lambda code: sample.languages[code], default=ENGLISH)
     reasons = {"language": f"{name_languages([language])} in the sample"}
-    protect = given.get("protect", "everyone")
-    if "protect" not in given:
+    protect = replies.get("protect", "everyone")
+    if "protect" not in replies:
         if sample.share_of["conversations"] >= _MANY:
             protect, reasons["protect"] = "speakers", f"{sample.share_of['conversations']:.0%} are conversations"
         elif sample.share_of["health"] >= _MANY:
@@ -189,7 +189,7 @@ def suggest_answers(
     for name, label in (("dates", "DATE"), ("organisations", "ORGANIZATION")):
         reasons[name] = f"{sample.labels.get(label, 0)} in the sample"
     fitting = Answers(language, protect, dates, others, others, "yes" if is_chat else "no")
-    return replace(fitting, **given), {name: reason for name, reason in reasons.items() if name not in given}
+    return replace(fitting, **replies), {name: reason for name, reason in reasons.items() if name not in replies}
 
 
 def resolve_language(name: str) -> str:
@@ -325,8 +325,8 @@ def _make_passage(document: Document, left: int, edits: Sequence[Edit], right: i
     before = after = ends[0]
     originals, replacements = [], []
     for edit in edits:
-        kept = document.text[reach : edit.start]
-        before, after, reach = before + kept, after + kept, edit.end
+        gap = document.text[reach : edit.start]
+        before, after, reach = before + gap, after + gap, edit.end
         original = document.text[edit.start : edit.end]
         originals.append(Mark(len(before), len(before) + len(original), edit.label))
         replacements.append(Mark(len(after), len(after) + len(edit.replacement), edit.label))
