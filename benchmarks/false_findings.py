@@ -4,7 +4,7 @@ usage: python benchmarks/false_findings.py PATH... [--policy default] [--show LA
 
 PATH is a JSONL file (field text), plain or gzipped, or a plain text. Prints how often each label was found and every
 finding of an identifier type with 30 characters on both sides, so that they can be looked through: what is right is no
-false finding. Identifier types are all but dates, ages, places, countries, nationalities, organizations, occupations
+false finding. Identifier types are all but dates, ages, places, countries, nationalities, organisations, occupations
 and the like. Text is shown here, on purpose; run it on public texts only. The last line is JSON with every figure.
 """
 

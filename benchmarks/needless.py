@@ -4,7 +4,7 @@ usage: python benchmarks/needless.py FILE... [--model FOLDER] [--policy default]
 
 FILE is JSONL, plain or gzipped, as for ner.py. Only its dev and test parts are judged, together: documents of which no
 recipe trains on any part. Name labels are those that PER, ORG, LOC and MISC stand for in
-src/allonym/train/labelmap.toml: people, organizations, places, and other names (products, events, works, awards, laws,
+src/allonym/train/labelmap.toml: people, organisations, places, and other names (products, events, works, awards, laws,
 origins, languages). A word of a name is a word of which any character stands in a span of a name label. A word outside
 of names stands in no span at all; a word in a span of another label is neither. Where a file annotates only some names
 (UNER: no products), cover of the others counts as needless. Words without letters and digits do not count.

@@ -12,7 +12,7 @@ For each key it counts
 - tags, by label,
 - years that stand where they stood, in what was found and elsewhere,
 - mismatches: members of a group whose new country is not that of the group,
-- firms, and other organizations, that the knowledge base knows and that replace others,
+- firms, and other organisations, that the knowledge base knows and that replace others,
 - pieces of people's names, and runs of six digits and more, that a replacement keeps; and names that nothing covers,
 - replacements that equal their originals,
 - telephone numbers that are not reserved, of countries that reserve some,

@@ -6,7 +6,7 @@ usage: python benchmarks/pseudonyms.py --labelled REVIEWS --summaries MEETINGS -
 REVIEWS is JSONL with ``text`` and ``label`` (the film reviews of NLTK), MEETINGS with ``text`` and ``summaries``
 (QMSum), WIKIGOLD with ``text`` and ``spans`` of PER, LOC and ORG, at the place of P4's CoNLL-2003, which is not at
 hand; the embedded tagger has learnt from wikigold, so leak rates on it are a lower end. MORE are further texts for
-syntheticity; records of one ``doc_id`` are one text. Names of people, places and organizations are replaced, as in P4;
+syntheticity; records of one ``doc_id`` are one text. Names of people, places and organisations are replaced, as in P4;
 every text is a scope of its own, with its summary.
 
 Methods: ``sanitised`` (PERSON_1), ``pseudonyms`` (knowledge base), ``one scope`` (the same, one scope for all texts),
@@ -77,7 +77,7 @@ def take_evenly(items: Sequence[Any], n: int) -> list[Any]:
 
 
 def of_names(policy: Policy) -> Policy:
-    """The policy, for names of people, places and organizations."""
+    """The policy, for names of people, places and organisations."""
     wanted = (label.name for label in policy.taxonomy if policy.taxonomy.lineage(label.name)[-1] in FAMILIES)
     return policy.with_(every=False, labels=tuple(wanted))
 

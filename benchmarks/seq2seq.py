@@ -3,7 +3,7 @@
 usage: python benchmarks/seq2seq.py [--texts 6000] [--steps 800] [--size small] [--seed 1] [--fresh 200] [--out FOLDER]
 
 Everything is made here: labelled synthetic texts, their pseudonymised forms by the preset ``pseudonyms`` (names of
-people, places and organizations only), and a model of ``--size`` that is begun as a copier and trained on the pairs.
+people, places and organisations only), and a model of ``--size`` that is begun as a copier and trained on the pairs.
 The learning curve is measured on texts of another seed with the names that training texts never have. The rest is
 measured on ``--fresh`` further texts of such names, with a seed (``--test-seed``) that nothing else uses; every text is
 a scope of its own.
@@ -81,7 +81,7 @@ class Stay:
 
 @cache
 def kind_words() -> frozenset[str]:
-    """Words that say only what place or organization is named."""
+    """Words that say only what place or organisation is named."""
     known = tomllib.loads(files("allonym.replace").joinpath("patterns.toml").read_text("utf-8"))
     streets = [street for street in known["streets"].values() if isinstance(street, dict)]
     tables = (*streets, known["places"]["words"], known["units"], known["organisations"], known["places"])
@@ -108,7 +108,7 @@ def names_words(surface: str, of: str) -> dict[str, bool]:
 
 
 def policy_of_names() -> Policy:
-    """The preset ``pseudonyms``, for names of people, places and organizations."""
+    """The preset ``pseudonyms``, for names of people, places and organisations."""
     base = Policy.load("pseudonyms")
     wanted = tuple(label.name for label in base.taxonomy if find_family(label.name, base) in FAMILIES)
     return base.with_(every=False, labels=wanted)

@@ -4,7 +4,7 @@
     python benchmarks/swap_earnings.py ../shared/data/earnings --others   # 125 other calls, entities by our detectors
     python benchmarks/swap_earnings.py ../shared/data/earnings --skip-paper --read 40  # 40 sentences, to be read
 
-A chunk counts as swappable where the annotators marked an organization or a product in it that is still there once
+A chunk counts as swappable where the annotators marked an organisation or a product in it that is still there once
 direct identifiers are gone; with ``--others`` where our detectors found one. The entity intruder is a linear model on
 the marked names that occur in a chunk, before and after looked up in the same way; the all-words intruder a linear
 model on TF-IDF of words. Each judges a chunk, before and after, that its training fold (ten folds) does not hold. The

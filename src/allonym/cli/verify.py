@@ -37,7 +37,7 @@ def verify(
 
     Covered text is what the plan of SAFE replaces, or else what the policy detects in the original. If the original
     also contains a covered text as an ordinary word, it may occur as often in SAFE; without --original it may not, and
-    the plans must contain the originals. No replacement may keep a word of the name of a person, an organization or a
+    the plans must contain the originals. No replacement may keep a word of the name of a person, an organisation or a
     mailbox.
 
     The exit code is 1 if covered text is left; labels and places are shown, but not the text.

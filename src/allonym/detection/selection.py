@@ -343,7 +343,7 @@ def _drop_months_in_names(text: str, others: list[Span], tagged: Iterable[Span])
 def _relabel_family_names(text: str, findings: list[Span]) -> list[Span]:
     """Make people of "Millers" and of "Millers' router" where a person of the text is called Miller.
 
-    The tagger took the one for an organization, the other for a thing; of this, the name alone is found. So is a
+    The tagger took the one for an organisation, the other for a thing; of this, the name alone is found. So is a
     common family name in the plural after an article: "the Patels".
     """
     others = [s for s in findings if s.source == TAGGER and len(s) > 4 and not s.label.startswith("PERSON")]

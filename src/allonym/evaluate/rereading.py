@@ -261,7 +261,7 @@ def _is_next_to_placeholder(text: str, start: int, end: int, placeholder: Placeh
 
 
 def _is_organization_of_speaker(text: str, start: int, end: int, placeholders: Sequence[Placeholder]) -> bool:
-    """Whether the words around an organization or product tell that it is a speaker's (P2, section 4.1)."""
+    """Whether the words around an organisation or product tell that it is a speaker's (P2, section 4.1)."""
     if _BEFORE_SPEAKER.search(text, max(0, start - 60), start):
         return True
     before = next((p.end for p in reversed(placeholders) if p.end <= start), None)

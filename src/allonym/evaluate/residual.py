@@ -428,7 +428,7 @@ def score_conversation(marked: Marked, scoring: Scoring | None = None, *, propos
 
     Marks are one thing where annotators gave them one ``item``, or where :mod:`allonym.link` takes them for one
     referent: case, titles, possessives, name parts, letters spelled one by one and spellings that sound the same do not
-    count (P2: ``Mark``, ``Marc``, ``M-A-R-K``). Organizations, products and places that differ in blanks and hyphens
+    count (P2: ``Mark``, ``Marc``, ``M-A-R-K``). Organisations, products and places that differ in blanks and hyphens
     only, or in one letter and not in sound, are one as well. A thing has the score of its gravest mark: once a whole
     name and once a part of it count as the whole name. Two people of one name cannot be told apart (P2, footnote 9).
 

@@ -273,7 +273,7 @@ def _change_texts(value: Any, change: Change, name: str = "", *, with_keys: bool
 def _change_message(message: BaseMessage, change: Change) -> BaseMessage:
     if isinstance(message, BaseMessageChunk):
         message = message_chunk_to_message(message)
-    # What a provider added holds the texts once more, in shapes of its own, and a tool's artifact is not for the model.
+    # What a provider added holds the texts once more, in shapes of its own, and a tool's artefact is not for the model.
     new: dict[str, Any] = {"additional_kwargs": {}, "response_metadata": {}}
     if hasattr(message, "artifact"):
         new["artifact"] = None

@@ -29,7 +29,7 @@ OWN_SCORE = 0.9
 """Least score of a pattern that is no guess, so that its label goes before a built-in one of the same place."""
 
 NAMES = ("PERSON", "LOCATION", "NRP", "DATE_TIME")
-"""What Presidio's NLP engine finds where nothing is configured; organizations are ignored there."""
+"""What Presidio's NLP engine finds where nothing is configured; organisations are ignored there."""
 
 _OF_MODELS = {
     "SpacyRecognizer": "spacy", "StanzaRecognizer": "", "TransformersRecognizer": "transformers",

@@ -22,7 +22,7 @@ from allonym.kb.store import Source, Store, open_store
 
 
 def write_facts(store: Store, places: Geography, source: int, faker: int) -> None:
-    """Write all entities but places and names, such as organizations and occupations, in a fixed order."""
+    """Write all entities but places and names, such as organisations and occupations, in a fixed order."""
     _write_multi_country_areas(store, source)
     _write_natural_features(store, places, source)
     _write_nationalities(store, places, source)

@@ -1,7 +1,7 @@
 """Words of a name that its own replacement keeps in clear: ``RUSDER_schneider`` for ``OUDJQ_schneider``.
 
 Replacements keep what tells nobody: titles, particles, legal forms, trades, the sort of a place, ordinary words. Every
-other word of the name of a person, an organization or a mailbox must go.
+other word of the name of a person, an organisation or a mailbox must go.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def tag(mention: Mention, setting: Setting, *, style: str | None = None, names: 
     Args:
         style: form of this label's tags, with ``{label}`` and ``{n}``; by default the policy's. ``{form}`` behind
             ``{n}`` tells a part of a name where the text has the whole name too: ``<PERSON 1.given>``, ``.family``,
-            and ``.short`` of organizations and places, so that each comes back in its own form.
+            and ``.short`` of organisations and places, so that each comes back in its own form.
         names: scheme or language whose name for the label is written; by default the policy's.
     """
     return mention.tag

@@ -184,7 +184,7 @@ def _choose_ordinary_words(cast: Cast, family: str, surface: str) -> str | None:
     """Return other ordinary words: for a phrase of a list as a whole, else for each word that a list has.
 
     What may be a name goes as a whole, and so does what tells a person. Words with capitals are ordinary only where
-    they say the sort of an organization or an occupation (``Police``), and a list has one of them.
+    they say the sort of an organisation or an occupation (``Police``), and a list has one of them.
     """
     words = [m for m in _WORD.finditer(surface) if not _touches_digit(m)]
     if not words or (not surface.islower() and cast.kb.find(surface)):

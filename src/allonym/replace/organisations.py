@@ -1,6 +1,6 @@
-"""Pseudonyms of organizations: another name of the same pattern.
+"""Pseudonyms of organisations: another name of the same pattern.
 
-A name is read word by word. What says the sort of the organization stays (``University of``, ``Bank``, ``Ltd``,
+A name is read word by word. What says the sort of the organisation stays (``University of``, ``Bank``, ``Ltd``,
 ``& Sons``), a place follows its pseudonym, a family its new name, and each other word gets a word of its own, so that
 short forms (``Goldman`` beside ``Goldman Sachs Group``) follow the long ones. Acronyms are made of the new long form
 where the document has one, else of other letters.
@@ -69,7 +69,7 @@ class Part:
 
 
 def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]:
-    """Choose pseudonyms of organizations.
+    """Choose pseudonyms of organisations.
 
     Args:
         cast: of the document; the pseudonyms of its places have been chosen.
@@ -96,11 +96,11 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
 
 
 class _Chooser:
-    """Chooses new names of the organizations of one document. Mutable; it never leaves ``prepare``.
+    """Chooses new names of the organisations of one document. Mutable; it never leaves ``prepare``.
 
     Args:
         places: of the document.
-        invent: whether no name of a real organization is taken.
+        invent: whether no name of a real organisation is taken.
     """
 
     def __init__(self, places: PlaceMap, invent: bool) -> None:
@@ -113,7 +113,7 @@ class _Chooser:
         self._words: dict[str, str | None] = {}  # word to its pseudonym wherever it stands
 
     def make_renderer(self, surfaces: Sequence[str]) -> Renderer:
-        """Return what renders the surfaces of one organization; acronyms are made of the longest one."""
+        """Return what renders the surfaces of one organisation; acronyms are made of the longest one."""
         names: dict[str, str | None] = {}
         longest = max(surfaces, key=lambda s: (len(list_name_words(s)), len(s)), default="")
         for surface in sorted(dict.fromkeys(surfaces), key=lambda s: (-len(list_name_words(s)), -len(s), s)):
@@ -125,7 +125,7 @@ class _Chooser:
         return lambda surface: names[surface] if surface in names else self.choose_name(surface)
 
     def choose_name(self, surface: str) -> str | None:
-        """Return the pseudonym of one surface; None where it says nothing but the sort of the organization."""
+        """Return the pseudonym of one surface; None where it says nothing but the sort of the organisation."""
         if surface.islower() and (cased := self._capitalise_lower_name(surface)) != surface:
             new = self.choose_name(cased)
             return new.lower() if new is not None else None
@@ -260,7 +260,7 @@ class _Chooser:
         return None
 
     def _choose_known_organisation(self, tokens: Sequence[Token], parts: Sequence[Part]) -> str | None:
-        """Return the name with another organization's in place of one of the knowledge base; None where it has none.
+        """Return the name with another organisation's in place of one of the knowledge base; None where it has none.
 
         Only words that say the sort, and places, may follow that one: ``Goldman Sachs Group``, ``Enron North America``.
         """
@@ -292,7 +292,7 @@ class _Chooser:
         return None
 
     def _replace_core(self, item: Item, head: str, core: str, tail: Sequence[Part]) -> str | None:
-        """Return a name with another organization's in place of ``core``, between ``head`` and ``tail``."""
+        """Return a name with another organisation's in place of ``core``, between ``head`` and ``tail``."""
         new = self._choose_similar_organisation(item, core)
         if new is None:
             return None
@@ -305,7 +305,7 @@ class _Chooser:
         return None if rest is None else head + (new if is_acronym(core) else match_capitals(new, core)) + rest
 
     def _find_known_organisation(self, core: str, parts: Sequence[Part]) -> Item | None:
-        """Return the organization that is replaced as a whole; None: its name is read word by word."""
+        """Return the organisation that is replaced as a whole; None: its name is read word by word."""
         items = self._kb.find(core, ORGANISATIONS, "", self._places.language)
         items = items or self._kb.find(f"the {core}", ORGANISATIONS)
         if not items or (len(parts) == 1 and normalize_surface(core) in read_word_set("organisations", "generic")):
@@ -323,7 +323,7 @@ class _Chooser:
         return item
 
     def _choose_similar_organisation(self, item: Item, core: str) -> str | None:
-        """Return another organization of the same industry and country; of an authority, one of the same sort."""
+        """Return another organisation of the same industry and country; of an authority, one of the same sort."""
         to = self._places.get_target_country(item.country)
         key, pools = f"{item.label}>{to}", _list_organisation_pools(self._kb, item, to)
 
@@ -392,7 +392,7 @@ def _list_family_name_halves(kb: KnowledgeBase) -> tuple[tuple[str, ...], tuple[
 
 @lru_cache(maxsize=2048)
 def _list_organisation_pools(kb: KnowledgeBase, item: Item, to: str) -> tuple[tuple[Item, ...], ...]:
-    """Return what may replace an organization whose country goes to ``to``: there, similar ones at home, anywhere."""
+    """Return what may replace an organisation whose country goes to ``to``: there, similar ones at home, anywhere."""
     sorts = set(list_name_words(item.label)) & read_word_set("organisations", "sorts")
     authority = item.kind in ("agency", "org")
     there = kb.pool(item.kind, country=to, industry=item.industry)
@@ -545,6 +545,6 @@ def list_name_words(text: str) -> tuple[str, ...]:
 
 
 def get_distinctive_organisation_name(label: str) -> str:
-    """Return an organization's name without the words that say its sort."""
+    """Return an organisation's name without the words that say its sort."""
     common = read_word_set("organisations", "generic") | read_word_set("organisations", "legal")
     return " ".join(w for w in list_name_words(label) if w.rstrip(".") not in common) or label

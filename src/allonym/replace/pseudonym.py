@@ -1,7 +1,7 @@
-"""Realistic pseudonyms: other people, places, organizations, dates and numbers of the same kind.
+"""Realistic pseudonyms: other people, places, organisations, dates and numbers of the same kind.
 
 All pseudonyms of a document are chosen once, family by family, so that what belongs together moves together: places
-first, then organizations (a club follows its town), people, their addresses, then attributes, dates and numbers. Where
+first, then organisations (a club follows its town), people, their addresses, then attributes, dates and numbers. Where
 nothing fits, the policy's tag is written. The same key, scope and entity lead to the same first choice in every
 document; see :mod:`allonym.replace.cast`.
 
@@ -124,7 +124,7 @@ def pseudonym(
     order: Literal["mdy", "dmy"] = "mdy",
     kb: str = "",
 ) -> str:
-    """Write another person, place, organization, date or number of the same kind; a tag where none is known.
+    """Write another person, place, organisation, date or number of the same kind; a tag where none is known.
 
     All mentions of one entity follow the same pseudonym ("Sarah Connor", "Ms Connor", "S. C.", s.connor@...), what is
     related moves along (a capital with its country, a club with its town, relatives share their new family name), and

@@ -120,7 +120,7 @@ def classify_position(text: str, start: int) -> str:
     return "open" if _TAKES_THE.search(before) else ""
 
 
-# Names of organizations, products, places and the like
+# Names of organisations, products, places and the like
 
 
 def _split_determiner(form: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ COVERED: Mapping[str, float] = {"high-recall": 0.99, "balanced": 0.98, "high-pre
 """Share of the words of names that each operating point covers."""
 
 NAME_LABELS = frozenset().union(*(find_targets(label) or () for label in ("PER", "ORG", "LOC", "MISC")))
-"""Labels of names: people, organizations, places, and other names, such as products, events, works and origins."""
+"""Labels of names: people, organisations, places, and other names, such as products, events, works and origins."""
 
 SOFT = ("PRODUCT EVENT WORK_OF_ART AWARD LAW ORIGIN LANGUAGE OCCUPATION DATE TIME AGE MONEY QUANTITY").split()
 """Labels with thresholds of their own: they have no clear borders, and the threshold of names would cover half a
