@@ -108,8 +108,22 @@ QUESTIONS = {
     "residual risk when names are masked": "residual-risk",
     "spoken phone numbers": "transcripts",
     "hash join records": "join-records",
+    "docker": "docker",
+    "kubernetes": "docker",
+    "migrate": "migrate",
+    "erase person": "erase-a-person",
+    "GDPR": "pseudonymisation",
+    "ethics board": "evaluate",
+    "celebrities": "false-positives",
+    "latin-1": "questions",
+    "prove offline": "prove-offline",
+    "pseudonymize": "pseudonymisation",
+    "anonymize interviews": "interviews",
+    "organizations in my policy": "first-policy",
+    "generalize": "operators",
+    "color": "notebooks",
 }
-"""Seventeen questions of users of such tools, and the how-to page that answers each."""
+"""Questions of users of such tools in their words and spelling, and the page that answers each."""
 
 
 @contextlib.contextmanager

@@ -87,6 +87,13 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
     return FORMULA.sub(drawn, content)
 
 
+def on_post_build(config: Any) -> None:
+    """The worker of the search asks for both spellings of a word."""
+    for worker in Path(config["site_dir"]).glob("assets/javascripts/workers/search.*.min.js"):
+        spellings = (Path(__file__).parent / "spellings.js").read_text(encoding="utf-8")
+        worker.write_text(f"{spellings}\n{worker.read_text(encoding='utf-8')}", encoding="utf-8")
+
+
 def site_path(source: str, target: str) -> str:
     """Where on the site the page is that a page of the repository names, relative to the site's sources."""
     path = posixpath.normpath(posixpath.join(posixpath.dirname(source), target))

@@ -9,7 +9,7 @@ import pytest
 from tests.rows import check_each_row
 
 from allonym import __version__
-from allonym.cli import COMMANDS, app, main
+from allonym.cli import COMMANDS, app, main, spell_british
 from allonym.errors import DataError, write_install_command
 
 CANARY = "Zyxthrope Vexillary"
@@ -77,7 +77,7 @@ def test_version(run):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("anonymise", "x"), "unknown command 'anonymise'; did you mean: anonymize"),
+        (("anonimise", "x"), "unknown command 'anonimise'; did you mean: anonymize"),
         (("labels", "US_SNS"), "unknown label 'US_SNS'; did you mean: US_SSN"),
         (("labels", "--scheme", "presido"), "--scheme: unknown value 'presido'; did you mean: presidio"),
         (("policy", "show", "defualt"), "unknown policy preset 'defualt'; did you mean: default"),
@@ -157,3 +157,12 @@ def test_completion_offers_names(shell, words, offered):
     env = {"_ALLONYM_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     result = shell(env=env)
     assert f"plain,{offered}" in result.stdout.decode().splitlines()
+
+
+def test_commands_options_and_values_are_known_in_both_spellings(run, tmp_path):
+    letter, policy = tmp_path / "letter.txt", tmp_path / "policy.toml"
+    letter.write_text("Write to ada@example.com.\n", encoding="utf-8")
+    made = run("init", str(letter), "--organizations", "keep", "--yes", "-o", str(policy))
+    assert made.code == 0 and '[rules.ORGANIZATION]\noperator = "keep"' in policy.read_text(encoding="utf-8")
+    assert run("anonymise", "-", stdin=b"Write to ada@example.com.").out.startswith("Write to [EMAIL_ADDRESS_1].")
+    assert spell_british("anonymize") == "anonymise" and spell_british("size") == "size"

@@ -52,6 +52,13 @@ _PYTHON_SPELLING = re.compile(r" \(\S+ in Python\)")
 """How an error names an option for those who call the library."""
 
 
+def spell_british(name: str) -> str:
+    """Return a name of a command, an option or a value as it is with British spelling: both spellings are taken."""
+    return (
+        re.sub(r"(?<=[a-z]{3}i)z(?=e|ing|ation)", "s", name).replace("color", "colour").replace("behavior", "behaviour")
+    )
+
+
 class LazyGroup(click.Group):
     """A group that imports a command's module when the command is used. Commands keep the order of the table."""
 
@@ -73,6 +80,8 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        spellings = {spell_british(name): name for name in self._lazy}
+        args = [spellings.get(spell_british(args[0]), args[0]), *args[1:]]
         if args[0] not in self._lazy and not args[0].startswith("-") and not ctx.resilient_parsing:
             raise UnknownNameError("command", args[0], self._lazy)
         return super().resolve_command(ctx, args)
@@ -81,7 +90,11 @@ class LazyGroup(click.Group):
 @click.group(
     cls=LazyGroup,
     lazy=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "token_normalize_func": spell_british,
+    },
     epilog="Start with: allonym demo",
 )
 @click.version_option(__version__, message="allonym %(version)s")

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
 import click
 from click.shell_completion import CompletionItem
 
+from allonym.cli import spell_british
 from allonym.errors import AllonymError, check_names
 from allonym.settings import REQUIRED, Setting, SettingGroup, find_setting, list_settings, make_setting
 
@@ -190,6 +191,7 @@ class _Choice(click.Choice):  # type: ignore[type-arg]
     """One of some strings. Another is an error that names the nearest."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        value = {spell_british(choice): choice for choice in self.choices}.get(spell_british(value), value)
         check_names("value", (value,), self.choices, param.opts[-1] if param else "")
         return value
 
