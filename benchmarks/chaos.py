@@ -1,7 +1,7 @@
 """Runs that are killed, starved and lied to at every call that changes a file, and files that are damaged.
 
     python benchmarks/chaos.py [--events 0] [--files 2000] [--only kills] [--scenarios jsonl "csv vault"]
-        [--without-office] [--seed 1]
+        [--formats docx pdf] [--without-office] [--seed 1]
 
 A small library (``chaos_faults.c``, built with ``cc``) is loaded in front of the C library. It counts the calls with
 which a run creates, writes, syncs, cuts, renames and removes files below its folder, those of the vault included, and
@@ -41,7 +41,7 @@ import time
 import traceback
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from pathlib import Path
@@ -395,7 +395,14 @@ TRIALS = {"kills": try_kills, "errors": try_errors, "memory": try_memory, "clock
 
 
 def run_trials(
-    top: Path, names: list[str], kinds: list[str], limit: int, files: int, seed: int, has_office: bool = True
+    top: Path,
+    names: list[str],
+    kinds: list[str],
+    limit: int,
+    files: int,
+    seed: int,
+    has_office: bool = True,
+    formats: Sequence[str] = (),
 ) -> Iterator[tuple[str, Tally]]:
     """Yield a name and the tally of each scenario and kind of fault."""
     faults = ctypes.CDLL(os.environ["LD_PRELOAD"])
@@ -415,7 +422,7 @@ def run_trials(
                 yield f"{name}: {kind}", TRIALS[kind](scenario, faults, whole, count, limit, seed)
         shutil.rmtree(scenario.top)
     if "files" in kinds:
-        for suffix, counts, failures in damage_files(top / "files", files, seed, has_office=has_office):
+        for suffix, counts, failures in damage_files(top / "files", files, seed, None, has_office, formats):
             yield f"damaged {suffix}", Tally(Counter(counts), failures)
 
 
@@ -434,6 +441,7 @@ def main() -> int:
     options.add_argument("--files", type=int, default=2000)
     options.add_argument("--only", nargs="+", choices=KINDS, default=list(KINDS))
     options.add_argument("--scenarios", nargs="+", choices=SCENARIOS, default=SCENARIOS)
+    options.add_argument("--formats", nargs="+", default=[])
     options.add_argument("--without-office", action="store_true")
     options.add_argument("--seed", type=int, default=1)
     arguments = options.parse_args()
@@ -450,6 +458,7 @@ def main() -> int:
         trials = run_trials(
             *(Path(name), names, arguments.only, arguments.events, arguments.files, arguments.seed),
             has_office=not arguments.without_office,
+            formats=arguments.formats,
         )
         for title, tally in trials:
             print(f"{title:24}" + "".join(f"{tally.counts[column]:>9,}" for column in columns), flush=True)

@@ -20,7 +20,7 @@ import time
 import traceback
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from email.message import EmailMessage
 from pathlib import Path
@@ -317,6 +317,7 @@ def damage_files(
     seed: int,
     keep: Callable[[str, int, bytes], object] | None = None,
     has_office: bool = True,
+    formats: Container[str] = (),
 ) -> Iterator[tuple[str, dict[str, int], list[str]]]:
     """Yield for each format its counts and failures; ``count`` files are divided among the formats.
 
@@ -326,9 +327,12 @@ def damage_files(
         seed: of the damage.
         keep: called with the suffix, the number and the bytes of each file that fails.
         has_office: whether LibreOffice may be started, for the formats that it reads and writes.
+        formats: the suffixes of those that are tried; empty: all.
     """
     seeds = make_seeds(folder / "seeds", has_office)
     for index, (suffix, whole) in enumerate(seeds.items()):
+        if formats and suffix not in formats:
+            continue
         draw = random.Random(f"{seed} {suffix}")
         share = count // len(seeds) + (index < count % len(seeds))
         rows = [(number, damage_file(whole, draw)) for number in range(share)]

@@ -115,3 +115,11 @@ def test_names_of_fields_are_dropped_and_runs_stay_together():
     assert plain.text == "Ada\nBrook met\nCyd."
     assert plain.part_texts() == document.part_texts()
     assert Document("a", "Ada").drop_field_names().text == "Ada"
+
+
+def test_intervals_are_a_sequence_equal_to_a_tuple():
+    document = Document.from_parts("", ["ab", "", "cde"], separators=["-", "", ""])
+    parts, plain = document.parts, ((0, 2), (3, 3), (3, 6))
+    assert (parts, hash(parts), list(parts), len(parts)) == (plain, hash(plain), list(plain), 3)
+    assert (parts[0], parts[-1], parts[1:]) == ((0, 2), (3, 6), plain[1:])
+    assert pickle.loads(pickle.dumps(document)) == document and parts != (*plain, (6, 6))

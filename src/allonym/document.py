@@ -5,12 +5,14 @@ All offsets are half-open and count code points of ``Document.text``.
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, chain, pairwise
 from operator import itemgetter
 from types import MappingProxyType
+from typing import overload
 
 Interval = tuple[int, int]
 
@@ -29,6 +31,42 @@ FIRST_SALT = "0"
 """How the salts of people in a vault begin until somebody is erased from it."""
 NAMESAKE = " #"
 """Stands in the key of an entity before a number, where the register of people has others of the same name."""
+
+
+class Intervals(Sequence[Interval]):
+    """Half-open intervals, kept as bare numbers, since a page has one for each letter; equal to a tuple of the same."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: Iterable[int]) -> None:
+        """Take the start and end of each, one after the other."""
+        self._numbers = array("q", numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers) // 2
+
+    def __iter__(self) -> Iterator[Interval]:
+        numbers = iter(self._numbers)
+        return zip(numbers, numbers, strict=True)
+
+    @overload
+    def __getitem__(self, index: int) -> Interval: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Interval, ...]: ...
+    def __getitem__(self, index: int | slice) -> Interval | tuple[Interval, ...]:
+        places = range(0, len(self._numbers), 2)[index]
+        if isinstance(places, range):
+            return tuple((self._numbers[place], self._numbers[place + 1]) for place in places)
+        return self._numbers[places], self._numbers[places + 1]
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == (tuple(other) if isinstance(other, Intervals) else other)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -110,7 +148,7 @@ class Document:
     id: str
     text: str
     meta: Mapping[str, object] = field(default_factory=lambda: _EMPTY)
-    parts: tuple[Interval, ...] = ()
+    parts: Sequence[Interval] = ()
     turns: tuple[Turn, ...] = ()
     roles: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
@@ -145,14 +183,15 @@ class Document:
             separators = [*[separators] * (len(parts) - 1), ""][: len(parts)]
         if len(separators) != len(parts):
             raise ValueError(f"{len(parts)} parts need as many separators, got {len(separators)}")
-        intervals: list[Interval] = []
+        numbers = array("q")
         start = 0
         for part, separator in zip(parts, separators, strict=True):
             end = start + len(part)
-            intervals.append((start, end))
-            start = end + len(separator) if separator else end  # one number: a page has a part for each letter
-        text = "".join(chain(*zip(parts, separators, strict=True)))
-        return cls(id, text, meta, tuple(intervals), roles=tuple(roles))
+            numbers.append(start)
+            numbers.append(end)
+            start = end + len(separator)
+        text = "".join(chain.from_iterable(zip(parts, separators, strict=True)))
+        return cls(id, text, meta, Intervals(numbers), roles=tuple(roles))
 
     @classmethod
     def conversation(

@@ -63,7 +63,7 @@ class ProjectDocument:
             "name": document.id,
             "text": document.text,
             "meta": json.loads(json.dumps(dict(document.meta), default=str)),
-            "parts": document.parts,
+            "parts": list(document.parts),
             "turns": [[t.start, t.end, t.speaker] for t in document.turns],
             "roles": document.roles,
             "fields": document.fields,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import tracemalloc
 
 import pytest
 
 from allonym.files import anonymize_path
+from allonym.files.record import Chunk, Draft, Job
 from allonym.files.verify import find_leftovers_in_file, read_texts_by_reader
 from allonym.files.verify.pdf import read_pdfium_texts
 from allonym.policy import Policy, TermList
@@ -15,6 +17,8 @@ pikepdf = pytest.importorskip("pikepdf")
 pytest.importorskip("pypdfium2")
 pytest.importorskip("reportlab")
 
+from allonym.files.pdf.editor import parse_pdf  # noqa: E402
+from benchmarks import pdf_pages  # noqa: E402
 from benchmarks import redaction_pdf as made  # noqa: E402
 
 POLICY = Policy.load("default").with_(
@@ -51,6 +55,41 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[bytes, 
         anonymize_path(folder / f"{name}.pdf", folder / f"{name}-safe.pdf", POLICY)
         out[name] = data, (folder / f"{name}-safe.pdf").read_bytes()
     return out
+
+
+def parse(data: bytes) -> Draft:
+    piece = parse_pdf(Chunk(data, end=len(data)), Job(POLICY)).pieces[0]
+    assert isinstance(piece, Draft)
+    return piece
+
+
+def pages(count: int) -> bytes:
+    line = "The quick brown fox jumps over the lazy dog and the letters of this line are many."
+    return pdf_pages.canvas(lambda c: [(pdf_pages.lines(c, [line] * 40), c.showPage()) for _ in range(count)])
+
+
+def test_few_bytes_are_kept_for_each_character_of_a_page():
+    sizes = []
+    for count in (2, 12):
+        data = pages(count)
+        tracemalloc.start()
+        draft = parse(data)
+        sizes.append((tracemalloc.get_traced_memory()[0], len(draft.document.text)))
+        tracemalloc.stop()
+    (few, short), (many, long) = sizes
+    assert long - short > 30_000
+    assert (many - few) / (long - short) < 80  # 580 where each is an object
+
+
+def test_a_replacement_may_run_from_a_page_to_the_next():
+    draft = parse(pages(3))
+    parts = list(draft.document.part_texts())
+    page = len(parts) // 3
+    for border in (page, 2 * page):
+        parts[border - 4 : border + 9] = ["[LINE_1]", *[""] * 12]
+    (text, *_) = (dict(view) for view in read_texts_by_reader(draft.render(tuple(parts)), "pdf"))
+    shown = "".join(text[f"page {number}"] for number in (1, 2, 3))
+    assert shown.count("[LINE_1]") == 2 and shown.count("The quick brown") == 118
 
 
 def everything(data: bytes) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import pickle
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from typing import Any
 
 import pikepdf
@@ -156,74 +159,115 @@ class _State:
     space: str = "/DeviceGray"
 
 
+_get_row = attrgetter(*Glyph.__slots__)
+
+
+def pack_glyphs(glyphs: Sequence[Glyph]) -> bytes:
+    """Return characters as few bytes: a file has one for each letter of its text."""
+    return zlib.compress(pickle.dumps(list(zip(*map(_get_row, glyphs), strict=True)), pickle.HIGHEST_PROTOCOL), 1)
+
+
+def unpack_glyphs(data: bytes) -> list[Glyph]:
+    """Return the characters that :func:`pack_glyphs` packed."""
+    return [Glyph(*row) for row in zip(*pickle.loads(zlib.decompress(data)), strict=True)]
+
+
 class Content:
     """The content of the pages of a file.
 
     Attributes:
-        sources: content streams by key; a page's key is ``("page", number)``.
-        glyphs: in the order in which they are drawn, page by page.
+        forms: the content streams that are not those of pages, by key.
         pictures: the images.
         spans: the /ActualText of marked content, by number.
         shapes: number of lines and areas on each page.
         edges: the vertical edges on each page: of frames, columns of tables, areas.
+        shown, unseen: number of letters and digits, or signs of an unknown text, on each page.
         unread: the pages with text that cannot be read as such, each with the reason.
     """
 
     def __init__(self, pdf: Any, hidden: frozenset[tuple[int, int]]) -> None:
         self.pdf = pdf
-        self.sources: dict[Any, ContentStream] = {}
-        self.glyphs: list[Glyph] = []
+        self.forms: dict[Any, ContentStream] = {}
         self.pictures: list[Picture] = []
         self.spans: list[str] = []
         self.shapes: Counter[int] = Counter()
         self.edges: dict[int, list[Edge]] = defaultdict(list)
+        self.shown: Counter[int] = Counter()
+        self.unseen: Counter[int] = Counter()
         self.unread: dict[int, str] = {}
         self._hidden = hidden
         self._fonts: dict[tuple[int, int], tuple[Font, bool]] = {}
         self._steps = 0
-        self._numbers: dict[float, float] = {}
         self._page = 0
+        self._glyphs: list[Glyph] = []
         self._drawn: set[Any] = set()
-        self._beside: list[tuple[int, Any, Any]] = []
-        for number, page in enumerate(pdf.pages):
-            self._call_or_refuse_page(number, self._read_page, page)
-        while self._beside:
-            self._call_or_refuse_page(*self._beside.pop())
+        self._beside: list[tuple[int, Any]] = []
 
-    def _read_page(self, page: Any) -> None:
-        key = ("page", self._page)
+    def read_pages(self) -> Iterator[tuple[int, list[Glyph]]]:
+        """Yield the number of each page, once, and its characters in the order in which they are drawn.
+
+        Pages with streams that may be drawn on a later page come last.
+        """
+        parts: dict[int, list[bytes]] = {}
+        for number, page in enumerate(self.pdf.pages):
+            before = len(self._beside)
+            glyphs = self._call_or_refuse_page(number, self._read_page, page)
+            if len(self._beside) > before:
+                parts[number] = [pack_glyphs(glyphs)]
+            else:
+                yield number, glyphs
+        while self._beside:
+            number, resources = self._beside.pop()
+            parts[number].append(pack_glyphs(self._call_or_refuse_page(number, self._read_undrawn_streams, resources)))
+        for number in parts:
+            yield number, [glyph for data in parts[number] for glyph in unpack_glyphs(data)]
+
+    def read_page_stream(self, number: int) -> ContentStream:
+        """Return the content stream of a page."""
+        page = self.pdf.pages[number]
         resources = page.obj.get("/Resources")
         if resources is None:
             resources = page.resources
-        self.sources[key] = ContentStream(None, list(pikepdf.parse_content_stream(page)), resources)
-        self._interpret_stream(key, resources, _State(), "", ())
-        self._beside.append((self._page, self._read_undrawn_resources, resources))
+        return ContentStream(None, list(pikepdf.parse_content_stream(page)), resources)
 
-    def _read_undrawn_resources(self, resources: Any) -> None:
+    def _read_page(self, page: Any) -> None:
+        source, before = self.read_page_stream(self._page), len(self._beside)
+        self._interpret_stream(("page", self._page), source, _State(), "", ())
+        beside = [*self._beside[before:], (self._page, source.resources)]
+        self._beside[before:] = (b for b in beside if next(self._list_undrawn_streams(b[1]), None) is not None)
+
+    def _list_undrawn_streams(self, resources: Any) -> Iterator[Any]:
+        return (thing for thing in _list_resource_streams(resources) if get_object_key(thing) not in self._drawn)
+
+    def _read_undrawn_streams(self, resources: Any) -> None:
         """Read patterns, masks and forms that no operator names, since they may contain text."""
-        for thing in _list_resource_streams(resources):
-            if get_object_key(thing) not in self._drawn:
-                self._interpret_form(thing, resources, _State(), "invisible", ())
+        for thing in self._list_undrawn_streams(resources):
+            self._interpret_form(thing, resources, _State(), "invisible", ())
 
-    def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> None:
-        self._page = page
-        self._numbers.clear()
+    def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> list[Glyph]:
+        """Call a function that reads something on a page, and return the characters that it adds."""
+        self._page, self._glyphs = page, []
         kinds = (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
         message = f"page {page + 1} has unreadable content or an unreadable font"
         with hide_foreign_errors(message, *kinds, error=RefusedContent):
             read(argument)
+        letters = [glyph for glyph in self._glyphs if glyph.text is None or glyph.text.isalnum()]
+        self.unseen[page] += (unseen := sum(bool(glyph.plane) for glyph in letters))
+        self.shown[page] += len(letters) - unseen
+        return self._glyphs
 
     # Running
 
     def _interpret_stream(
-        self, key: Any, resources: Any, state: _State, plane: str, outer_keys: tuple[Any, ...]
+        self, key: Any, source: ContentStream, state: _State, plane: str, outer_keys: tuple[Any, ...]
     ) -> None:
+        resources = source.resources
         stack: list[_State] = []
         marks: list[tuple[str, int]] = []
         tm = line = pikepdf.Matrix()
         point = (0.0, 0.0)
         span = -1
-        for index, instruction in enumerate(self.sources[key].ops):
+        for index, instruction in enumerate(source.ops):
             self._count_and_limit_steps(1)
             if isinstance(instruction, pikepdf.ContentStreamInlineImage):
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
@@ -345,15 +389,16 @@ class Content:
         if key in outer_keys or len(outer_keys) > MAX_DEPTH:
             raise RefusedContent(f"page {self._page + 1} has forms that lie in one another without end")
         self._drawn.add(key)
-        if key not in self.sources:
+        if key not in self.forms:
             ops = list(pikepdf.parse_content_stream(thing))
-            self.sources[key] = ContentStream(thing, ops, thing.get("/Resources", resources))
+            self.forms[key] = ContentStream(thing, ops, thing.get("/Resources", resources))
         inner = replace(state, name="")
         if "/Matrix" in thing:
             inner.ctm = _read_matrix(thing.Matrix) @ state.ctm
-        self._interpret_stream(key, thing.get("/Resources", resources), inner, plane, outer_keys)
+        drawn = replace(self.forms[key], resources=thing.get("/Resources", resources))
+        self._interpret_stream(key, drawn, inner, plane, outer_keys)
         if "/Resources" in thing:
-            self._beside.append((self._page, self._read_undrawn_resources, thing.Resources))
+            self._beside.append((self._page, thing.Resources))
 
     # Marked content and layers
 
@@ -408,20 +453,16 @@ class Content:
                 after = _advance_matrix(tm, advance, scale, font.vertical)
                 here = (tm @ state.ctm).translated(0, state.rise)
                 end = (after @ state.ctm).translated(0, state.rise)
-                self.glyphs.append(
+                self._glyphs.append(
                     Glyph(
                         sign.text, source[0], source[1], item, sign.start, sign.end,
-                        self._share_number(-1000 * advance / size if size else 0.0),
-                        here.e, self._share_number(here.f), end.e - here.e, self._share_number(end.f - here.f), ux, uy,
+                        -1000 * advance / size or 0.0 if size else 0.0,
+                        here.e, here.f or 0.0, end.e - here.e, end.f - here.f or 0.0, ux, uy,
                         self._page, visible_plane, font.style, state.colour, span, setting,
                     )
                 )  # fmt: skip
                 tm = after
         return tm
-
-    def _share_number(self, number: float) -> float:
-        """Return the same object for equal numbers of a page: a file has a character for each letter of its text."""
-        return self._numbers.setdefault(number, number) if number else 0.0
 
 
 def _shows_texts_or_pictures(spec: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,14 +15,32 @@ from allonym.errors import RefusedContent, hide_foreign_errors, write_install_co
 from allonym.files.ocr import OcrReader, find_ocr_reader
 from allonym.files.pdf import scans
 from allonym.files.pdf.clean import clean_pdf_and_list_slots
-from allonym.files.pdf.content import Content
-from allonym.files.pdf.layout import find_unreadable_pages, order_glyphs_for_reading
+from allonym.files.pdf.content import Content, Glyph, GlyphPlace
+from allonym.files.pdf.layout import TextUnit, has_unreadable_words
 from allonym.files.pdf.objects import open_pdf
-from allonym.files.pdf.paint import LEGEND_FONT, Painter, list_legend_pages, make_patches, make_standard_font
-from allonym.files.pdf.redact import encode_operations, group_glyphs_by_stream, rewrite_content_stream
-from allonym.files.pdf.tables import find_cell_roles
+from allonym.files.pdf.pages import PackedPage, Page
+from allonym.files.pdf.paint import (
+    BEGINS,
+    GOES_ON,
+    LEGEND_FONT,
+    Painter,
+    clean_replacement,
+    list_legend_pages,
+    make_patches,
+    make_standard_font,
+    mark_changes,
+)
+from allonym.files.pdf.redact import (
+    GlyphsByString,
+    encode_operations,
+    group_glyphs_by_stream,
+    merge_glyphs,
+    rewrite_content_stream,
+)
+from allonym.files.pdf.tables import Cell, find_cell_roles
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
+from allonym.policy import Policy
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,12 +52,11 @@ _BROKEN = "the PDF is broken, or made in a way that is not read"
 def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChunk:
     """Return a PDF as one document; ``is_lossless``: pages that become pictures keep every pixel, and are larger."""
     file = _PdfFile(chunk.data, job, is_lossless)
-    units = [*file.units, *file.others]
-    texts = [u.text for u in units] + [s.text for s in file.slots]
-    # The text before the first part is not a separator.
-    gaps = [u.before for u in units] + ["\n"] * len(file.slots)
-    roles = find_cell_roles(file.units, job.policy)
+    texts, gaps, roles = file.read_units(job.policy)
+    texts += [slot.text for slot in file.slots]
+    gaps += ["\n"] * len(file.slots)
     roles += [PROSE] * (len(texts) - len(roles)) if roles else []
+    # The text before the first part is not a separator.
     document = Document.from_parts("", texts, separators=[*gaps[1:], ""] if texts else [], roles=roles)
     picture_count = sum(p.page not in file.scans for p in file.content.pictures)
     treatment = "pictures kept" if job.policy.images == "keep" else "pictures left out"
@@ -61,34 +78,58 @@ class _PdfFile:
         self.pdf = open_pdf(data)
         self.slots, hidden = clean_pdf_and_list_slots(self.pdf)
         self.content = Content(self.pdf, hidden)
+        self.pages: dict[int, PackedPage] = {}
+        unread: dict[int, str] = {}
+        for number, glyphs in self.content.read_pages():
+            page = Page.order_glyphs(glyphs, self.content.spans)
+            self.pages[number] = page.pack()
+            if has_unreadable_words(page.units):
+                unread[number] = "has text in a font without a mapping to letters"
+        self.pages = dict(sorted(self.pages.items()))
         if self._images == "keep":
             _strip_jpeg_metadata(self.pdf)
         ocr = find_ocr_reader(policy.ocr)
         self.scans = scans.find_scanned_pages(self.pdf, self.content) if policy.images == "remove" or ocr else {}
-        self.recognized: set[int] = set()
-        self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
-        self._recognize_pages_without_text(ocr, policy.ocr)
-
-    def _recognize_pages_without_text(self, ocr: OcrReader | None, name: str) -> None:
-        """Read pages whose text is unknown by OCR; they become pictures, and nothing else of them remains."""
-        unread = self.content.unread | dict.fromkeys(
-            find_unreadable_pages(self.units), "has text in a font without a mapping to letters"
-        )
         bare = [page for page, text_pages in self.scans.items() if not text_pages]
-        scanned = dict.fromkeys(bare, "is a scan, or a drawing of letters")
-        reasons = dict(sorted((unread | scanned).items()))
-        if not reasons:
-            return
-        if ocr is None:
-            page, reason = next(iter(reasons.items()))
+        unread |= dict.fromkeys(bare, "is a scan, or a drawing of letters")
+        self.recognized = self._recognize_pages(self.content.unread | unread, ocr, policy.ocr)
+
+    def _recognize_pages(self, reasons: Mapping[int, str], ocr: OcrReader | None, name: str) -> set[int]:
+        """Read pages whose text is unknown by OCR; they become pictures, and nothing else of them remains."""
+        numbers = sorted(reasons)
+        if numbers and ocr is None:
             more = f" ({len(reasons) - 1} more pages like it)" if len(reasons) > 1 else ""
             advice = write_install_command("ocr") if name else 'name an OCR in the policy, such as ocr = "rapidocr"'
-            raise RefusedContent(f"page {page + 1} {reason}{more}; its text needs OCR: {advice}; or use ocrmypdf first")
-        self.recognized = set(reasons)
-        self.content.glyphs = [g for g in self.content.glyphs if g.page not in reasons]
-        for number, image in self._render_pages(reasons):
-            self.content.glyphs += scans.read_glyphs_by_ocr(image, ocr, self.pdf.pages[number], number)
-        self.units, self.others = order_glyphs_for_reading(self.content.glyphs, self.content.spans)
+            where = f"page {numbers[0] + 1} {reasons[numbers[0]]}{more}"
+            raise RefusedContent(f"{where}; its text needs OCR: {advice}; or use ocrmypdf first")
+        for number, image in self._render_pages(numbers):
+            assert ocr is not None
+            glyphs = scans.read_glyphs_by_ocr(image, ocr, self.pdf.pages[number], number)
+            self.pages[number] = Page.order_glyphs(glyphs, ()).pack()
+        return set(numbers)
+
+    def _open_page(self, number: int, before: int) -> Page:
+        """Return a page, in front of which stand so many units."""
+        page = self.pages[number].unpack()
+        if before and page.units:
+            page.units[0].before = "\n\n"
+        return page
+
+    def read_units(self, policy: Policy) -> tuple[list[str], list[str], list[str]]:
+        """Return the text of each unit, what stands before it, and its role; no roles where the file has no table."""
+        texts: list[str] = []
+        gaps: list[str] = []
+        others: list[str] = []
+        rows: list[list[Cell]] = []
+        for page in self.pages.values():
+            for cell in chain.from_iterable(page.rows):
+                cell.start, cell.end = cell.start + len(gaps), cell.end + len(gaps)
+            rows += page.rows
+            gaps += ["\n\n", *page.gaps[1:]][: len(page.gaps)]
+            texts += page.texts
+            others += page.others
+        roles = find_cell_roles(rows, len(gaps), policy)
+        return [*texts, *others], [*gaps, *["\n"] * len(others)], roles
 
     def _render_pages(self, numbers: Iterable[int]) -> Iterator[tuple[int, Image]]:
         """Yield pages as pictures; the pictures on pages that are no scans are grey, unless the policy keeps them."""
@@ -101,49 +142,84 @@ class _PdfFile:
     @hide_foreign_errors(_BROKEN)
     def render_with_texts(self, parts: tuple[str, ...]) -> bytes:
         """Return the file with other texts. It can be called only once."""
-        first, last = len(self.units), len(self.units) + len(self.others)
+        texts = [text for page in self.pages.values() for text in page.texts]
+        first = len(texts)
+        last = first + sum(len(page.others) for page in self.pages.values())
         new = parts if last + len(self.slots) else ()
-        patches = make_patches(self.units, new[:first])
-        gone = [g for patch in patches for gap in patch.gaps for unit in gap.units for g in unit.glyphs]
-        for unit, part in zip(self.others, new[first:last], strict=True):
-            if part != unit.text:
-                gone += unit.glyphs
         for slot, part in zip(self.slots, new[last:], strict=True):
             if part != slot.text:
                 slot.set(part)
+        marks = mark_changes(texts, new[:first])
+        replacements = (clean_replacement(part) for part, mark in zip(new, marks, strict=False) if mark == BEGINS)
         over = sorted(self.scans.keys() | self.recognized)
         boxes = [scans.get_visible_page_box(page) for page in self.pdf.pages]
-        painter = Painter(self.content, self.units, patches, boxes, over)
-        lost = {g.place for g in gone}
-        painter.paint_replacements(g for g in self.content.glyphs if g.place not in lost)
-        pictures = {
-            number: scans.paint_over_glyphs(image, [g for g in gone if g.page == number], self.pdf.pages[number])
-            for number, image in self._render_pages(over)
-        }
-        moved = (g for g in self.content.glyphs if g.place in painter.moves)
-        by_stream = group_glyphs_by_stream(chain(gone, moved))
-        for number in self.recognized:
-            self._rebuild_page(number, self.pdf.pages[number], None, painter, pictures[number])
-        for key, source in self.content.sources.items():
-            if source.thing is None and key[1] in self.recognized:
-                continue
+        painter = Painter(self.content, replacements, boxes, over)
+        pictures = self._render_pages(over)
+        lost: set[GlyphPlace] = set()
+        changed: dict[Any, GlyphsByString] = {key: {} for key in self.content.forms}
+        for group in self._list_joined_pages(marks, first):
+            gone, by_stream = self._set_pages(group, new, marks, painter)
+            lost |= {glyph.place for glyph in gone}
+            for number in group:
+                scan = next(pictures)[1] if number in over else None
+                if scan is not None:
+                    scans.paint_over_glyphs(scan, [g for g in gone if g.page == number], self.pdf.pages[number])
+                self._write_page(number, by_stream.get(("page", number), {}), lost, painter, scan)
+                painter.close_page(number)
+            for key in changed.keys() & by_stream.keys():
+                merge_glyphs(changed[key], by_stream[key])
+            lost = {place for place in lost if place[0] in changed}
+        for key, form in self.content.forms.items():
             treatment = self._choose_picture_treatment(key)
-            changed = by_stream.get(key, {})
-            data = rewrite_content_stream(source, changed, lost, painter.moves, painter.inserts, treatment)
-            if source.thing is None:
-                number = key[1]
-                self._rebuild_page(number, self.pdf.pages[number], data, painter, pictures.get(number))
-                continue
-            source.thing.write(data)
-            if "/Resources" in source.thing:
+            data = rewrite_content_stream(form, changed[key], lost, painter.moves, painter.inserts, treatment)
+            form.thing.write(data)
+            if "/Resources" in form.thing:
                 if treatment != "keep":
-                    _remove_images(source.thing.Resources.get("/XObject", {}))
-                self._add_standard_fonts(source.thing.Resources, painter.fonts[key])
+                    _remove_images(form.thing.Resources.get("/XObject", {}))
+                self._add_standard_fonts(form.thing.Resources, painter.fonts[key])
         self._add_legend(painter.list_shortened())
         out = io.BytesIO()
         with hide_foreign_errors("the PDF cannot be written", pikepdf.PdfError, RuntimeError):
             self.pdf.save(out, deterministic_id=True, object_stream_mode=pikepdf.ObjectStreamMode.generate)
         return out.getvalue()
+
+    def _list_joined_pages(self, marks: bytes, first: int) -> Iterator[dict[int, tuple[slice, slice]]]:
+        """Yield the pages that a replacement joins, mostly one: number to the places of its units and of its others.
+
+        Args:
+            marks: what becomes of each unit.
+            first: the place of the first of the others.
+        """
+        joined: dict[int, tuple[slice, slice]] = {}
+        end = 0
+        for number, page in self.pages.items():
+            if joined and marks[end : end + 1] != bytes([GOES_ON]):
+                yield joined
+                joined = {}
+            joined[number] = slice(end, end + len(page.texts)), slice(first, first + len(page.others))
+            end, first = joined[number][0].stop, joined[number][1].stop
+        yield joined
+
+    def _set_pages(
+        self, group: Mapping[int, tuple[slice, slice]], parts: Sequence[str], marks: bytes, painter: Painter
+    ) -> tuple[list[Glyph], Mapping[Any, GlyphsByString]]:
+        """Set the replacements of some pages; return the characters they remove, and these with those that move."""
+        units: list[TextUnit] = []
+        gone: list[Glyph] = []
+        glyphs: list[Glyph] = []
+        for number, (place, others) in group.items():
+            page = self._open_page(number, place.start)
+            units += page.units
+            glyphs += page.glyphs
+            for unit, part in zip(page.others, parts[others], strict=True):
+                if part != unit.text:
+                    gone += unit.glyphs
+        places = slice(next(iter(group.values()))[0].start, place.stop)
+        patches = make_patches(units, parts[places], marks[places])
+        gone = [*(g for patch in patches for gap in patch.gaps for unit in gap.units for g in unit.glyphs), *gone]
+        lost = {glyph.place for glyph in gone}
+        painter.paint_replacements(units, patches, (g for g in glyphs if g.place not in lost))
+        return gone, group_glyphs_by_stream(chain(gone, (g for g in glyphs if g.place in painter.moves)))
 
     def _choose_picture_treatment(self, stream_key: Any) -> str:
         """Decide how to treat the pictures that a content stream draws."""
@@ -151,8 +227,16 @@ class _PdfFile:
             return "drop"
         return "keep" if self._images == "keep" else "box"
 
-    def _rebuild_page(self, number: int, page: Any, body: bytes | None, painter: Painter, scan: Any) -> None:
-        """Write a page from its new content, and the picture below it; without content, the picture is all of it."""
+    def _write_page(
+        self, number: int, changed: GlyphsByString, lost: Container[GlyphPlace], painter: Painter, scan: Image | None
+    ) -> None:
+        """Write a page from its new content, and the picture below it; what OCR read is only its picture."""
+        page = self.pdf.pages[number]
+        body: bytes | None = None
+        if number not in self.recognized:
+            source = self.content.read_page_stream(number)
+            treatment = self._choose_picture_treatment(("page", number))
+            body = rewrite_content_stream(source, changed, lost, painter.moves, painter.inserts, treatment)
         page_resources: Any = page.obj.get("/Resources", page.get("/Resources")) if body is not None else None
         resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
         self._add_standard_fonts(resources, painter.fonts["page", number])

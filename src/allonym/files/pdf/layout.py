@@ -45,7 +45,7 @@ class TextUnit:
         text: its text; never empty.
         glyphs: the characters that are removed with it; the first has its position.
         before: the separator from the previous unit, as a reader sees it.
-        line: number of its line in the file.
+        line: number of its line on the page.
         right: distance to the end of the lines of its paragraph or column; 0 if unknown.
     """
 
@@ -75,25 +75,25 @@ class _Run:
 def order_glyphs_for_reading(
     glyphs: Sequence[Glyph], actual_texts: Sequence[str] = ()
 ) -> tuple[list[TextUnit], list[TextUnit]]:
-    """Return all characters of a file as units, in reading order.
+    """Return all characters of a page as units, in reading order.
 
     Args:
         glyphs: the characters as drawn.
-        actual_texts: the replacement texts of marked content.
+        actual_texts: the replacement texts of the file's marked content.
 
     Returns:
         The units, and the replacement texts that differ from their characters, each with these characters.
     """
-    planes: dict[tuple[int, bool, str, int], list[Glyph]] = defaultdict(list)
+    planes: dict[tuple[bool, str, int], list[Glyph]] = defaultdict(list)
     duplicates: dict[int, list[Glyph]] = {}
     glyphs, others = _apply_actual_texts(glyphs, actual_texts, duplicates)
     for glyph in _drop_duplicate_glyphs(glyphs, duplicates):
         plane, angle = f"{glyph.plane} {glyph.size < 2}", round(math.degrees(glyph.angle)) % 360
-        planes[glyph.page, glyph.plane != "", plane, angle].append(glyph)
+        planes[glyph.plane != "", plane, angle].append(glyph)
     weight = {key: sum(not (g.text or "").isspace() for g in some) for key, some in planes.items()}
     out: list[TextUnit] = []
     line = 0
-    for key in sorted(planes, key=lambda k: (k[0], k[1], k[2], -weight[k], k[3])):
+    for key in sorted(planes, key=lambda k: (k[0], k[1], -weight[k], k[2])):
         direction = median_high(g.angle for g in planes[key])
         units, line = _order_glyphs_at_angle(planes[key], duplicates, direction, line)
         if units and out:
@@ -429,19 +429,15 @@ def _separate_grid_words(units: list[TextUnit]) -> bool:
     return True
 
 
-def find_unreadable_pages(units: Sequence[TextUnit]) -> set[int]:
-    """Return the pages with signs of an unknown text inside words; a sign alone is a bullet or an ornament."""
-    out: set[int] = set()
-    for a, b in pairwise([*units, TextUnit(" ", [], " ")]):
-        touching = not b.before and not b.text.isspace() and not a.text.isspace()
-        if (
-            touching
-            and (_is_unreadable(a.text) or _is_unreadable(b.text))
-            and _may_belong_to_word(a.text)
-            and _may_belong_to_word(b.text)
-        ):
-            out.add(a.first.page)
-    return out
+def has_unreadable_words(units: Sequence[TextUnit]) -> bool:
+    """Return whether signs of an unknown text stand inside words; a sign alone is a bullet or an ornament."""
+    return any(
+        not (b.before or b.text.isspace() or a.text.isspace())
+        and (_is_unreadable(a.text) or _is_unreadable(b.text))
+        and _may_belong_to_word(a.text)
+        and _may_belong_to_word(b.text)
+        for a, b in pairwise(units)
+    )
 
 
 def _is_unreadable(text: str) -> bool:

@@ -118,7 +118,6 @@ class LineSetter:
         shortened: the replacements of which the short form was used.
 
     Args:
-        units: all units of the file.
         boxes: left, bottom, right and top of each page.
         edges: the vertical edges of frames on each page.
         is_fixed: returns whether a character cannot move.
@@ -127,21 +126,25 @@ class LineSetter:
 
     def __init__(
         self,
-        units: Sequence[TextUnit],
         boxes: Sequence[tuple[float, float, float, float]],
         edges: Mapping[int, Sequence[Edge]],
         is_fixed: Callable[[Glyph], bool],
         short_forms: Mapping[str, str],
     ) -> None:
-        self._units: dict[int, dict[int, list[TextUnit]]] = defaultdict(lambda: defaultdict(list))
-        for unit in units:
-            self._units[unit.first.page][unit.line].append(unit)
+        self._units: dict[int, dict[int, list[TextUnit]]] = {}
         self._page = -1  # whose lines are measured
         self._lines: dict[int, Line] = {}
         self._at_angle: dict[int, list[Line]] = {}
         self._boxes, self._edges, self._is_fixed, self._short_forms = boxes, edges, is_fixed, short_forms
         self.moves: dict[GlyphPlace, float] = {}
         self.shortened: set[str] = set()
+
+    def open_pages(self, units: Iterable[TextUnit]) -> None:
+        """Take the units of the pages whose lines are set next, in place of those before."""
+        self._page = -1
+        self._units = defaultdict(lambda: defaultdict(list))
+        for unit in units:
+            self._units[unit.first.page][unit.line].append(unit)
 
     def _measure_lines(self, page: int) -> dict[int, Line]:
         """Measure the lines of a page; only those of one page are kept."""

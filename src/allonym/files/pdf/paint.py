@@ -26,6 +26,9 @@ LEAST_SIZE = 7.0
 LEAST_SCALE = 0.75
 """Least share of its usual width to which a text is compressed."""
 
+BEGINS, GOES_ON = 1, 2
+"""What a unit is in which a replacement begins, and one that it takes in further."""
+
 
 @dataclass(slots=True)
 class Gap:
@@ -58,23 +61,36 @@ class Patch:
         return max(self.gaps, key=lambda gap: gap.width)
 
 
-def make_patches(units: Sequence[TextUnit], parts: Sequence[str]) -> list[Patch]:
-    """Return one patch for each replaced stretch of units."""
+def mark_changes(texts: Sequence[str], parts: Sequence[str]) -> bytes:
+    """Return a byte for each unit, from its text and its new one: ``BEGINS``, ``GOES_ON``, or 0 where it stays."""
+    out = bytearray()
+    mark = 0
+    for text, part in zip(texts, parts, strict=True):
+        mark = 0 if part == text else BEGINS if part or not mark else GOES_ON
+        out.append(mark)
+    return bytes(out)
+
+
+def clean_replacement(part: str) -> str:
+    """Return a replacement as it is set: on one line."""
+    return " ".join(part.split())
+
+
+def make_patches(units: Sequence[TextUnit], parts: Sequence[str], marks: bytes) -> list[Patch]:
+    """Return one patch for each replaced stretch of units; ``marks`` tells where it begins and goes on."""
     out: list[Patch] = []
-    going = False
     before: TextUnit | None = None
-    for unit, part in zip(units, parts, strict=True):
-        if part == unit.text:
-            going = False
+    for unit, part, mark in zip(units, parts, marks, strict=True):
+        if not mark:
             continue
-        if part or not going:
-            out.append(Patch(" ".join(part.split()), []))
+        if mark == BEGINS:
+            out.append(Patch(clean_replacement(part), []))
             before = None
         if before is not None and unit.line == before.line and unit.first.page == before.first.page:
             out[-1].gaps[-1].units.append(unit)
         else:
             out[-1].gaps.append(Gap([unit]))
-        going, before = True, unit
+        before = unit
     return out
 
 
@@ -88,8 +104,8 @@ class Painter:
         moves: the characters that move, see :class:`~allonym.files.pdf.lines.LineSetter`.
 
     Args:
-        content, units: all that the file shows.
-        patches: the replacements.
+        content: all that the file shows.
+        texts: all replacements, in the order of the text.
         boxes: left, bottom, right and top of each page.
         over: the pages that are only painted over.
     """
@@ -97,36 +113,40 @@ class Painter:
     def __init__(
         self,
         content: Content,
-        units: Sequence[TextUnit],
-        patches: Sequence[Patch],
+        texts: Iterable[str],
         boxes: Sequence[tuple[float, float, float, float]],
         over: Container[int],
     ) -> None:
-        self._patches, self._boxes, self._over = patches, boxes, over
-        self._closed = {k for k, s in content.sources.items() if s.thing is not None and "/Resources" not in s.thing}
-        self._gone = frozenset(id(unit) for patch in patches for gap in patch.gaps for unit in gap.units)
-        self._short_forms = make_short_forms(patch.text for patch in patches if patch.text)
-        self._setter = LineSetter(units, boxes, content.edges, self._is_fixed, self._short_forms)
+        self._boxes, self._over = boxes, over
+        self._closed = {key for key, form in content.forms.items() if "/Resources" not in form.thing}
+        self._texts = dict.fromkeys(texts)
+        self._short_forms = make_short_forms(text for text in self._texts if text)
+        self._setter = LineSetter(boxes, content.edges, self._is_fixed, self._short_forms)
         self.moves = self._setter.moves
-        self._kept: dict[int, list[Glyph]] = defaultdict(list)
+        self._kept: dict[int, list[Glyph]] = {}
         self.inserts: dict[GlyphPlace, Insert] = {}
         self.fonts: dict[Any, set[str]] = defaultdict(set)
         self.ops: dict[int, list[Operation]] = defaultdict(list)
 
     def list_shortened(self) -> list[tuple[str, str]]:
         """Return the short forms in use, each with what it stands for, in the order of the text."""
-        texts = dict.fromkeys(patch.text for patch in self._patches)
-        return [(self._short_forms[text], text) for text in texts if text in self._setter.shortened]
+        return [(self._short_forms[text], text) for text in self._texts if text in self._setter.shortened]
 
-    def paint_replacements(self, kept_glyphs: Iterable[Glyph]) -> None:
-        """Set all replacements: with their lines, where these can be set anew, else into the room there is.
+    def paint_replacements(
+        self, units: Sequence[TextUnit], patches: Sequence[Patch], kept_glyphs: Iterable[Glyph]
+    ) -> None:
+        """Set replacements: with their lines, where these can be set anew, else into the room there is.
 
         Args:
+            units: all of some pages.
+            patches: the replacements in them.
             kept_glyphs: the remaining characters, which must not be painted over.
         """
+        self._setter.open_pages(units)
+        gone = frozenset(id(unit) for patch in patches for gap in patch.gaps for unit in gap.units)
         texts: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
         gaps: dict[int, Gap] = {}
-        for patch in self._patches:
+        for patch in patches:
             for gap in patch.gaps:
                 texts.setdefault((gap.first.page, gap.units[0].line), {})
             gap = patch.widest
@@ -139,7 +159,7 @@ class Painter:
             if not can_insert or not self._setter.can_set_line(page, line):
                 in_place += ((gaps[key], text) for key, text in by_unit.items())
                 continue
-            for unit, text, width, move in self._setter.set_line(page, line, by_unit, self._gone):
+            for unit, text, width, move in self._setter.set_line(page, line, by_unit, gone):
                 glyph = unit.first
                 if measure_text_width(text, glyph.style):
                     self._insert_text_into_stream(glyph, text, glyph.style, glyph.size, width)
@@ -147,6 +167,12 @@ class Painter:
                     self._paint_black_box(glyph, width, move)
         if in_place:
             self._paint_in_place(in_place, kept_glyphs)
+
+    def close_page(self, number: int) -> None:
+        """Forget what is set into the content stream of a page."""
+        for places in (self.moves, self.inserts):
+            for place in [place for place in places if place[0] == ("page", number)]:
+                del places[place]
 
     def _is_fixed(self, glyph: Glyph) -> bool:
         return glyph.setting is None or glyph.stream in self._closed or glyph.page in self._over
@@ -156,6 +182,7 @@ class Painter:
 
     def _paint_in_place(self, replacements: Sequence[tuple[Gap, str]], kept_glyphs: Iterable[Glyph]) -> None:
         """Paint replacements into gaps, without overlaps; what follows a gap stays."""
+        self._kept = defaultdict(list)
         for glyph in kept_glyphs:
             if glyph.text and not glyph.text.isspace() and (not glyph.plane or glyph.page in self._over):
                 self._kept[glyph.page].append(glyph)

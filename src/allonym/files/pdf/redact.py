@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import pikepdf
@@ -30,6 +31,14 @@ def group_glyphs_by_stream(glyphs: Iterable[Glyph]) -> dict[Any, GlyphsByString]
     for glyph in glyphs:
         out[glyph.stream][glyph.op][glyph.item].append(glyph)
     return out
+
+
+def merge_glyphs(glyphs: GlyphsByString, more: GlyphsByString) -> None:
+    """Add characters to those of the same stream; a form's characters are drawn once for each page that shows it."""
+    for op, by_item in more.items():
+        for item, some in by_item.items():
+            before = glyphs.setdefault(op, {}).get(item, [])
+            glyphs[op][item] = list({glyph.start: glyph for glyph in chain(before, some)}.values())
 
 
 Insert = tuple[Sequence[Operation], float]

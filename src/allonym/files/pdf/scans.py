@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, cast
@@ -78,9 +78,7 @@ def measure_picture_coverage(pdf: Any, content: Content) -> dict[int, float]:
 
 def find_scanned_pages(pdf: Any, content: Content) -> dict[int, bool]:
     """Return the pages that are pictures, each with whether it has an invisible text."""
-    letters = [g for g in content.glyphs if g.text is None or g.text.isalnum()]
-    shown = Counter(g.page for g in letters if not g.plane)
-    unseen = Counter(g.page for g in letters if g.plane)
+    shown, unseen = content.shown, content.unseen
     shares = measure_picture_coverage(pdf, content)
     out: dict[int, bool] = {}
     for page in range(len(pdf.pages)):

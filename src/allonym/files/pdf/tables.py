@@ -6,7 +6,7 @@ those of a sheet are, see :mod:`allonym.files.columns`. What belongs to no table
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from allonym.document import PROSE
@@ -16,8 +16,8 @@ from allonym.policy import Policy
 
 
 @dataclass(slots=True)
-class _Cell:
-    """The units ``start:end`` of the file, half-open, and their left and right end on the page."""
+class Cell:
+    """Half-open numbers of the units of a page or file, and their left and right end on the page."""
 
     start: int
     end: int
@@ -26,34 +26,35 @@ class _Cell:
     text: str = field(repr=False)
 
 
-def find_cell_roles(units: Sequence[TextUnit], policy: Policy) -> list[str]:
+def find_cell_roles(rows: Iterable[list[Cell]], size: int, policy: Policy) -> list[str]:
     """Return the role of each unit; an empty list where the file has no table.
 
     Args:
-        units: all units of the file, in reading order.
+        rows: the lines of all pages, see :func:`split_into_rows`.
+        size: number of units of the file.
         policy: its detectors read a sample of each column.
     """
     roles: list[str] = []
-    for table in find_tables(units):
+    for table in find_tables(rows):
         grid = {
             str(number): {str(column): ((cell.start, cell.end), cell.text) for column, cell in enumerate(row)}
             for number, row in enumerate(table)
         }
         for (start, end), place in decide_grid(grid, policy).places.items():
             if start < end:
-                roles = roles or [PROSE] * len(units)
+                roles = roles or [PROSE] * size
                 roles[start:end] = [place.role] * (end - start)
     return roles
 
 
-def find_tables(units: Sequence[TextUnit]) -> Iterator[list[list[_Cell]]]:
+def find_tables(lines: Iterable[list[Cell]]) -> Iterator[list[list[Cell]]]:
     """Yield the tables of at least three columns and four rows; all rows of one have the same number of cells.
 
     A row may lack cells, if those it has stand below others; its missing cells are empty.
     """
-    rows: list[list[_Cell]] = []
+    rows: list[list[Cell]] = []
     ends: list[tuple[float, float]] = []
-    for row in _split_into_rows(units):
+    for row in lines:
         fitted = _fit_into_columns(row, ends) if rows else None
         if fitted is None:
             yield from _check_size(rows)
@@ -65,48 +66,43 @@ def find_tables(units: Sequence[TextUnit]) -> Iterator[list[list[_Cell]]]:
     yield from _check_size(rows)
 
 
-def _check_size(rows: list[list[_Cell]]) -> Iterator[list[list[_Cell]]]:
+def _check_size(rows: list[list[Cell]]) -> Iterator[list[list[Cell]]]:
     if len(rows) >= LEAST_ROWS:
         yield rows
 
 
-def _split_into_rows(units: Sequence[TextUnit]) -> Iterator[list[_Cell]]:
-    """Yield the lines of the pages that run from left to right, divided into cells."""
-    row: list[_Cell] = []
-    start, page, line = 0, -1, -1
+def split_into_rows(units: Sequence[TextUnit]) -> Iterator[list[Cell]]:
+    """Yield the lines of a page that run from left to right, divided into cells."""
+    row: list[Cell] = []
+    start, line = 0, -1
     for end in range(1, len(units) + 1):
-        if (
-            end < len(units)
-            and units[end].line == units[start].line
-            and units[end].first.page == units[start].first.page
-        ):
+        if end < len(units) and units[end].line == units[start].line:
             continue
         head, last = units[start], units[end - 1].first
-        is_next_cell = head.before == "\t" and head.first.page == page and head.line == line + 1
-        if row and not is_next_cell:
+        if row and not (head.before == "\t" and head.line == line + 1):
             yield row
             row = []
         if abs(head.first.angle) < 0.01:
             text = "".join(unit.before * (unit is not head) + unit.text for unit in units[start:end])
-            row.append(_Cell(start, end, head.first.x, last.x + last.width, text.strip()))
-        page, line, start = head.first.page, head.line, end
+            row.append(Cell(start, end, head.first.x, last.x + last.width, text.strip()))
+        line, start = head.line, end
     if row:
         yield row
 
 
-def _fit_into_columns(row: list[_Cell], ends: Sequence[tuple[float, float]]) -> list[_Cell] | None:
+def _fit_into_columns(row: list[Cell], ends: Sequence[tuple[float, float]]) -> list[Cell] | None:
     """Return a row with an empty cell for each column that it lacks; None where it does not fit below the others.
 
     Args:
         row: a line of the page, divided into cells.
         ends: left and right end of each column.
     """
-    fitted: list[_Cell] = []
+    fitted: list[Cell] = []
     rest = list(row)
     for left, right in ends:
         if rest and rest[0].x0 < right and left < rest[0].x1:
             fitted.append(rest.pop(0))
         else:
-            fitted.append(_Cell(row[0].start, row[0].start, left, right, ""))
+            fitted.append(Cell(row[0].start, row[0].start, left, right, ""))
     is_full = not rest and 2 * sum(bool(cell.text) for cell in fitted) > len(fitted)
     return fitted if is_full else None

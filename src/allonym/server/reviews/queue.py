@@ -147,7 +147,7 @@ class ReviewQueue:
         }
         body = {
             "text": document.text,
-            "parts": document.parts,
+            "parts": list(document.parts),
             "turns": [[t.start, t.end, t.speaker] for t in document.turns],
             "anonymised": item.anonymised,
             "edits": [{name: getattr(edit, name) for name in _EDIT_KEYS} for edit in item.edits],
