@@ -1,4 +1,4 @@
-"""One spelling: what people read is British, with -ise, also where the code says ``anonymize``."""
+"""What people read: British spelling, with -ise, also where the code says ``anonymize``; papers by their authors."""
 
 from __future__ import annotations
 
@@ -94,3 +94,26 @@ def test_american_spelling_is_seen():
     assert list(_find_american("Anonymize the color of an organization; a prize-winning tokenizer.")) == [
         "Anonymize", "color", "organization",
     ]  # fmt: skip
+
+
+def test_papers_have_names_where_users_read():
+    """The manual numbers five papers; whoever reads help, a report or a page of the server has not read that."""
+    pages = [ROOT / "README.md", *_list_files("*.md", "docs/how-to")]
+    pages += [ROOT / "docs" / name for name in ("tutorial.md", "reference/cli.md", "reference/server.md")]
+    code = _list_files(
+        "**/*.py", "src/allonym/report", "src/allonym/server/wire", "src/allonym/server/routes", "src/allonym/cli"
+    )
+    code += _list_files("**/*.js", "src/allonym/server/static/js")
+    strings = re.compile(r'"{1,3}(?!"").*?[^"]"|`[^`]*`', re.DOTALL)
+    texts = {path: path.read_text(encoding="utf-8") for path in [*pages, *code]}
+    wrong = []
+    for path, text in texts.items():
+        if path.suffix == ".py":
+            tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+            text = "\n".join(
+                token.string for token in tokens if token.type == tokenize.STRING and token.start != (1, 0)
+            )
+        elif path.suffix == ".js":
+            text = "\n".join(strings.findall(text))
+        wrong += [f"{path.relative_to(ROOT)}: {found}" for found in re.findall(r".*\bP[1-5]\b(?!\.).*", text)]
+    assert not wrong, "\n".join(wrong)

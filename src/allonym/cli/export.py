@@ -226,7 +226,7 @@ def _make_marked_risk_measure(path: Path) -> Callable[[Sequence[str], Sequence[s
     from allonym.evaluate import read_annotated, residual_risk
 
     risk = residual_risk(read_annotated(path))
-    data = {"method": "missed identifiers that people marked in a sample (P2)", **_describe_risk(risk)}
+    data = {"method": "missed identifiers that people marked in a sample", **_describe_risk(risk)}
     return lambda *_: {**data, "documents": risk.total.count}
 
 

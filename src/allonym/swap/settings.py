@@ -83,7 +83,7 @@ class Embed(SettingGroup):
 
 
 class Mixture(SettingGroup):
-    """Which mixture is fitted to the vectors (P1 2.2)."""
+    """Which mixture is fitted to the vectors (Greve and Sablica 2025, 2.2)."""
 
     family: str = declare_setting("spcauchy", "component density", one_of=("pkbd", "spcauchy", AUTO))
     clusters: int = declare_setting(0, "components to start from; 0: chosen by the criterion", low=0, option="K")
@@ -101,7 +101,7 @@ class Mixture(SettingGroup):
 
 
 class Exchange(SettingGroup):
-    """The conditions of a valid exchange (P1 2.3), and its limits."""
+    """The conditions of a valid exchange (Greve and Sablica 2025, 2.3), and its limits."""
 
     KEYS = (
         *("need", "partners", "counts", "unswapped_differ", "agree", "differ", "returns", "weights", "temperature"),
@@ -160,7 +160,7 @@ class Exchange(SettingGroup):
 
 
 class Search(SettingGroup):
-    """Which releases are compared (P1 2.3), and how one is chosen."""
+    """Which releases are compared (Greve and Sablica 2025, 2.3), and how one is chosen."""
 
     size: int = declare_setting(
         2, "categories that are exchanged together: all subsets of this size", low=1, option="--swap-size N"
@@ -192,7 +192,7 @@ class Search(SettingGroup):
 
 
 class Check(SettingGroup):
-    """Predictive checks (P1 3.2.2)."""
+    """Predictive checks (Greve and Sablica 2025, 3.2.2)."""
 
     intruders: tuple[str, ...] = declare_setting(
         ("entities", "words"), "registered intruders: entities, words, llm; empty: none", option="--intruder NAME"
@@ -229,7 +229,7 @@ class Form(SettingGroup):
 
 
 class Axes(SettingGroup):
-    """Hyperparameters that a grid goes through (P1 3.2.1), with all population sizes of ``search``."""
+    """Hyperparameters of a grid (Greve and Sablica 2025, 3.2.1), with all population sizes of ``search``."""
 
     threshold: tuple[float, ...] = declare_setting((75.0,), "values of read.threshold", low=0, high=100)
     family: tuple[str, ...] = declare_setting(("pkbd", "spcauchy"), "component densities", one_of=("pkbd", "spcauchy"))

@@ -149,7 +149,7 @@ def test_left_overs_and_missed_mentions_are_told():
     result["measures"] = {"residual": {"total": total}}
     assert tone_of(result, result["headlines"][-2]) == "warn"
     page = report.evaluation_page(result)
-    assert "more left-overs than P2's limit" in lead(page)
+    assert "more left-overs than the limit" in lead(page)
     assert "Of what people marked, 25.0\u00a0% still stands" in lead(page)
 
 

@@ -39,7 +39,7 @@ def test_the_section_shows_table_4_histogram_and_queue() -> None:
     values = told(3, 4, 20, limit=3)
     section = residual_section(values)
     tables = {t.title: t for t in found(section, Table)}  # type: ignore[attr-defined]
-    rows = tables["Residual risk by group (P2, Table 4)"].rows
+    rows = tables["Residual risk by group"].rows
     assert [r.cells[0] for r in rows] == ["a", "b", "Total"]
     assert [r.cells[1] for r in rows] == [14, 13, 27]
     assert [r.cells[0] for r in tables["To be looked at"].rows] == ["c0", "c1", "c2"]

@@ -289,7 +289,7 @@ def persons(
     seed: int = SEED,
     output: Output,
 ) -> None:
-    """Let a language model do P3's judging task: a name, a confidence, and what revealed the person.
+    """Let a language model say who a text is about: a name, a confidence, and what revealed the person.
 
     \b
     Example:

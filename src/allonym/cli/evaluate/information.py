@@ -32,7 +32,9 @@ class Tools(SettingGroup):
     repeats: int = declare_setting(20, "number of splits for the utility loss", low=2)
     tagger: str = declare_setting("embedded", "part-of-speech tagger: embedded or spacy:MODEL", option="NAME")
     independent: bool = declare_setting(
-        False, "test parts of speech unpaired, as if the versions were different texts (P3)", option="--unpaired"
+        False,
+        "test parts of speech unpaired, as if the versions were different texts (Kleinberg et al. 2022)",
+        option="--unpaired",
     )
     language_model: Path | None = declare_setting(
         None, "a causal language model for the perplexity; by default n-grams", option="FOLDER"
@@ -66,7 +68,7 @@ def information(
     training: ClassifierTraining,
     output: Output,
 ) -> None:
-    """Measure the information that anonymised texts have lost (P3).
+    """Measure the information that anonymised texts have lost, after Kleinberg et al. 2022.
 
     Measures: accuracy of a classifier trained on either version, parts of speech with Bayes factors, similarity of
     meaning, share removed, word frequency, readability, perplexity. No text is shown.

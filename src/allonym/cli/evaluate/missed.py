@@ -42,7 +42,7 @@ _FORMS = {".md": "md", ".jsonl": "jsonl", ".csv": "csv"}
 ANONYMISED = declare_setting(REQUIRED, "anonymised texts", noun="path", option="<ANONYMISED>")
 
 
-@click.command(short_help="Score the identifiers that annotators marked as missed (P2).")
+@click.command(short_help="Score the identifiers that annotators marked as missed.")
 @take_options
 def residual(
     annotated: Path = declare_setting(REQUIRED, "annotated conversations", noun="path", option="<ANNOTATED>"),
@@ -54,7 +54,7 @@ def residual(
     ),
     email_partial: str = declare_setting(
         "text",
-        "score of a partly missed e-mail address: 1 (text) or 2 (table: half of P2's Table 6)",
+        "score of a partly missed e-mail address: 1 (text) or 2 (table: half of Table 6 of the paper)",
         one_of=("text", "table"),
     ),
     score: Mapping[str, int] = declare_setting(
@@ -69,7 +69,9 @@ def residual(
     seed: int = SEED,
     output: Output,
 ) -> None:
-    """Score the missed identifiers marked in ANNOTATED conversations: P2's Table 4, its criterion, a review queue.
+    """Score the missed identifiers marked in ANNOTATED conversations: a table, a criterion, a review queue.
+
+    The scores and the criterion are those of Gardiner et al. 2024.
 
     Marks are in the text, as (Green)[MISSED_PERSON_NAME_PARTIAL], or in a list "marks" beside it; see
     `allonym evaluate second-reading`. The exit code is 0 whether the criterion holds or not.
@@ -172,7 +174,7 @@ def second_reading(
         print_note("without --original, pseudonyms look like missed names")
 
 
-@click.group("red-team", short_help="Let people try to identify somebody (P2).")
+@click.group("red-team", short_help="Let people try to identify somebody.")
 def red_team() -> None:
     """Let a red team try to identify people: draw a sample, write forms, sum them up."""
 
@@ -183,7 +185,7 @@ def draw_sample(
     anonymised: Path = ANONYMISED,
     *,
     output: Path = declare_output(REQUIRED, "new file"),
-    size: int = declare_setting(200, "number of conversations (P2: 200)", low=1, option="-n, --size"),
+    size: int = declare_setting(200, "number of conversations", low=1, option="-n, --size"),
     group: str = declare_setting("", "metadata field of the strata, such as context", option="KEY"),
     conversations: Conversations,
     seed: int = SEED,
@@ -191,7 +193,7 @@ def draw_sample(
 ) -> None:
     """Draw a stratified sample of ANONYMISED conversations, and write a form for each.
 
-    Marks of missed identifiers are left out, as in P2. Give every reviewer a copy of the file, have the forms filled
+    Marks of missed identifiers are left out. Give every reviewer a copy of the file, have the forms filled
     in, and run: allonym evaluate red-team summary FILE...
 
     \b

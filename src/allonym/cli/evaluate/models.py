@@ -29,7 +29,9 @@ def downstream(
     task: tuple[str, ...] = declare_setting(
         (), "a field to predict, with the kind of task: classify or summarise", option="FIELD=KIND"
     ),
-    calls: bool = declare_setting(False, "the four tasks of P2: call_purpose, call_outcome, action_item, summary"),
+    calls: bool = declare_setting(
+        False, "the four tasks of Gardiner et al. 2024: call_purpose, call_outcome, action_item, summary"
+    ),
     model: str = declare_setting(
         "linear",
         "linear (words), encoder (sentence vectors; slower), or a model to fine-tune: finetune:FOLDER (BERT and "
@@ -144,7 +146,7 @@ def _convert_target(value: object, kind: str) -> Any:
     return value if isinstance(value, str) else None
 
 
-@click.command(short_help="Search a model's outputs for originals, by digests (P2).")
+@click.command(short_help="Search a model's outputs for originals, by digests.")
 @take_options
 def generations(
     outputs: Path = declare_setting(REQUIRED, "outputs of the model", noun="path", option="<OUTPUTS>"),

@@ -203,7 +203,7 @@ detection_section = SectionSpec(
             "Leak rates",
             _list_leak_rates_by_type,
             _LEAKS,
-            "False negative rates as in P4, Table 4. A finding of a wrong type covers all the same.",
+            "False negative rates as in Yermilov et al. 2023, Table 4. A finding of a wrong type covers all the same.",
             when="leaks.types",
         ),
         ValueTable("Recall as in the Text Anonymization Benchmark", "recall", _RECALL, _BENCHMARK_NOTE, when="recall"),

@@ -280,7 +280,7 @@ linkage_section = SectionSpec(
                     "",
                     _list_found_and_missed_terms,
                     _TERMS,
-                    "Anonymised texts; as P3 Tables 5, 6 and 8, from a program.",
+                    "Anonymised texts, from a program; people were asked by Kleinberg et al. 2022.",
                     30,
                 ),
             ),
@@ -311,8 +311,8 @@ _TRUTH = {
     "by_chance": "right by mere likeness of names",
 }
 _TRUTH_NOTE = (
-    "P3 reports the share; where few are found it is high by chance, kappa is not. The last line says how often a "
-    "guess passes for another subject, since only the characters of names are counted."
+    "Kleinberg et al. 2022 report the share; where few are found it is high by chance, kappa is not. The last line "
+    "says how often a guess passes for another subject, since only the characters of names are counted."
 )
 _SENSITIVE = "The following words are from what people wrote, and may identify somebody."
 
@@ -400,7 +400,7 @@ _STRATA = """
     Something left      | residual      | share.1
     Somebody identified | identified    | share.1
 """
-_LEAD = "People tried to identify the speakers in a sample of the anonymised conversations (P2, section 4.5)."
+_LEAD = "People tried to identify the speakers in a sample of the conversations, as in Gardiner et al. 2024 (4.5)."
 _OPEN = "{open:,} conversation{open:s} of the sample {open:was} not reviewed and so not counted."
 _READING = (
     "That nobody was identified holds for these people, this sample and this effort. The upper end of the interval is "

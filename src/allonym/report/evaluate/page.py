@@ -298,7 +298,7 @@ def _write_verdict_sentences(result: Values, lines: list[Values]) -> Iterator[st
     if exposed and not any(_is_above_chance(row) for row in linked):
         yield f"Over all texts it is no more than by guessing, but it is more in the group {', '.join(exposed)}."
     if risks.get("residual", Values()).get("tone") == "warn":
-        yield "A second reading proposes more left-overs than P2's limit allows; a person must look at them."
+        yield "A second reading proposes more left-overs than the limit allows; a person must look at them."
     if risks.get("missed", Values()).get("tone") == "warn":
         yield risks["missed"].fill_template("Of what people marked, {value_text} still stands.")
     for row in linked:

@@ -22,22 +22,23 @@ from allonym.report.values import Plain, Values, format_number
 
 _SHOWN = 25
 _LEAD = (
-    "What anonymisation has missed, scored as in P2: each item once per conversation, 0 to 5 by its type, half where "
-    "only a part was missed."
+    "What anonymisation has missed, scored after Gardiner et al. 2024: each item once per conversation, 0 to 5 by its "
+    "type, half where only a part was missed."
 )
 _READING = (
-    "The score of a conversation is the sum over the items that were missed in it. P2 calls anonymisation successful "
-    "where mean + SD is below 5, the score of one direct identifier, and takes scores to be normal, so that about 16 % "
-    "at most lie above. The counted share with its interval needs no such assumption. A score above the limit made of "
-    "indirect identifiers of different people identifies nobody as a rule, says P2; one with a whole direct identifier "
-    "may. What annotators have not seen is not in the score."
+    "The score of a conversation is the sum over the items that were missed in it. The paper calls anonymisation "
+    "successful where mean + SD is below 5, the score of one direct identifier, and takes scores to be normal, so that "
+    "about 16 % at most lie above. The counted share with its interval needs no such assumption. A score above the "
+    "limit made of indirect identifiers of different people identifies nobody as a rule, says the paper; one with a "
+    "whole direct identifier may. What annotators have not seen is not in the score."
 )
 _UNCONFIRMED = (
     "{unconfirmed:,} marks are proposals that no person has confirmed. They all count here, so this is an upper bound "
     "of what was proposed, not a measurement."
 )
 _NOT_NORMAL = (
-    "The scores are not normally distributed, as P2 assumes ({total.normality.test}, p = {total.normality.p:p}, "
+    "The scores are not normally distributed, as the criterion assumes ({total.normality.test}, "
+    "p = {total.normality.p:p}, "
     "skewness {total.normality.skewness:number.1}). With this mean and SD a normal distribution would have "
     "{total.normality.implied:share.1} above {limit:g}; {total.above:share.1} are counted. Go by the counted share."
 )
@@ -46,7 +47,7 @@ _CLOSE = (
     "this size might fail."
 )
 _FIGURES = """
-    Mean + SD       | total.bound  | number.2 | P2's criterion, below {limit:g}: {verdict}
+    Mean + SD       | total.bound  | number.2 | the criterion, below {limit:g}: {verdict}
     Mean score      | total.mean   | number.2 | per conversation
     Above {limit:g} | total.above  | share.1  | of the conversations, counted
     With a whole direct identifier | total.direct | share.1 | one item of score 5
@@ -58,7 +59,7 @@ _GROUPS = """
     SD              | sd        | number.2 | With n - 1
     P95             | p95       | number.1 | 95th percentile, interpolated
     Max             | max.value | count
-    Mean + SD       | bound     | number.2 | P2's criterion compares this with the limit
+    Mean + SD       | bound     | number.2 | the criterion compares this with the limit
     Below {limit:g} | passes
     Share above {limit:g} | above | share.1 | Counted
 """
@@ -95,7 +96,7 @@ def _explain_other_scoring(result: Values) -> str:
     by_table = other.get("email_partial") == "table"
     return (
         "Partly missed e-mail addresses are scored differently by "
-        f"{'Table 6 (score 4, half 2)' if by_table else 'the text of P2 (score 3, half 1)'}: mean + SD would be "
+        f"{'Table 6 (score 4, half 2)' if by_table else 'the text of the paper (score 3, half 1)'}: mean + SD would be "
         f"{format_number(other.get_estimate('bound').value, 'number', 2)}."
     )
 
@@ -131,7 +132,7 @@ def _draw_score_histogram(result: Values) -> Iterator[Block]:
         Axis("Conversations", "count", 0, top * 1.05),
         tuple(series),
         (Guide(f"limit {limit:g}", ((limit, 0.0), (limit, top * 1.05)), "limit"),),
-        "Conversations with each score; P2 takes the scores to be normally distributed.",
+        "Conversations with each score; the criterion takes the scores to be normally distributed.",
     )
 
 
@@ -171,7 +172,7 @@ residual_section = SectionSpec(
         Warn(_NOT_NORMAL, when="total.normality.off"),
         Warn(_CLOSE, "warning", when=_is_near_limit),
         Warn(_explain_other_scoring, when="other"),
-        ValueTable("Residual risk by group (P2, Table 4)", _list_groups_and_total, _GROUPS),
+        ValueTable("Residual risk by group", _list_groups_and_total, _GROUPS),
         _draw_score_histogram,
         ValueTable(
             "What was missed",
@@ -308,7 +309,7 @@ _HARDENING_READING = (
     "The naive one knows originals only and had no say. All are linear models of words, pairs of words and 3 to 5 "
     "characters. The panel above judges in other folds what came of it. Content gone is the share of the original's "
     "nouns, verbs, adjectives, adverbs and numbers that are gone, general words not counted as left. Words gone is "
-    "P3's count (4.1.3.1), in which general words are left. Neither intruder bounds what people know."
+    "the count of Kleinberg et al. 2022, in which general words are left. Neither intruder bounds what people know."
 )
 _STILL = (
     "One of the intruders of the rounds still identifies the subject of {still_found:,} of {texts:,} texts. Where the "

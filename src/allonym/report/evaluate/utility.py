@@ -60,7 +60,7 @@ _CLASSIFIER = (
     "{reading}.{random}"
 )
 _RANDOM = (
-    " In random splits of single texts, as in P3, the loss is {utility.random_loss:share.2} "
+    " In random splits of single texts, as Kleinberg et al. 2022 made them, the loss is {utility.random_loss:share.2} "
     "[{utility.random_loss.low:share.2}, {utility.random_loss.high:share.2}]: there a classifier may know a subject "
     "from other texts."
 )
@@ -270,9 +270,7 @@ information_section = SectionSpec(
         ),
         Paragraph(_TEST, when="construct"),
         _draw_bayes_factors,
-        ValueTable(
-            "Parts of speech before and after (P3, Table 2)", _list_part_of_speech_counts, _COUNTS, when="construct"
-        ),
+        ValueTable("Parts of speech before and after", _list_part_of_speech_counts, _COUNTS, when="construct"),
         ValueTable(
             "Wording",
             _list_wording_changes,
@@ -283,14 +281,16 @@ information_section = SectionSpec(
         Paragraph(
             "What sets texts that an intruder identified apart from the others, on each variable.", when="contrasts"
         ),
-        ValueTable("Identified texts against the others (P3, Table 9)", _list_contrasts, _CONTRASTS, when="contrasts"),
+        ValueTable("Identified texts against the others", _list_contrasts, _CONTRASTS, when="contrasts"),
     ),
     _derive_template_values,
 )
 
 
 _MEASURES = {"f1": "F1 (macro)", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"}
-_LEAD = "What a model that learns from the anonymised texts is worth on original ones (P4, 4.1)."
+_LEAD = (
+    "What a model that learns from the anonymised texts is worth on original ones, as Yermilov et al. 2023 measure it."
+)
 _READING = (
     "Two models of one kind learn from the same texts, one from the originals and one from the anonymised "
     "version; both are judged on the same other originals. The difference is taken split by split; its "
@@ -300,9 +300,9 @@ _READING = (
 )
 _EXTRACTED = (
     "Best possible: the sentences that together are most like the reference. Summaries are sentences of the text, so "
-    "their ROUGE is not that of models that write, such as P4's."
+    "their ROUGE is not that of models that write."
 )
-_WRITTEN = "Summaries are written by the model, as in P4."
+_WRITTEN = "Summaries are written by the model, as in Yermilov et al. 2023."
 _SCORES = """
     task             | task
     measure          | measure
@@ -382,7 +382,7 @@ downstream_section = SectionSpec(
             "Direct identifiers that show up in outputs",
             "leaks.types",
             "type | name \n share | value | share.1",
-            "Looked for by surface, whole words; P2 (5.3) had people look for them.",
+            "Looked for by surface, whole words; Gardiner et al. 2024 had people look for them.",
             when="leaks.types",
         ),
         ValueTable("What was found", _list_leaking_outputs, _IDENTIFIERS, shown=20, texts=True, when="leaks.found"),
@@ -393,8 +393,8 @@ downstream_section = SectionSpec(
 _SYNTHETICITY_READING = (
     "A linear model learns from other texts of the corpus which version of a text is the pseudonymised one; "
     "both versions of a text are judged by a model that saw neither. Guessing reaches an accuracy and an F1 of "
-    "50 %, and calling every text pseudonymised an F1 of 66.7 %. P4 (Table 5) reports F1 of 97 to 99 % for "
-    "pseudonyms by named entity recognition and 75 % for a large language model, with another classifier on "
+    "50 %, and calling every text pseudonymised an F1 of 66.7 %. Yermilov et al. 2023 (Table 5) report F1 of 97 to "
+    "99 % for pseudonyms by named entity recognition and 75 % for a large language model, with another classifier on "
     "another corpus. Names that are frequent in the originals and absent from the other version are learnt as "
     "well, so a larger corpus is easier to tell apart."
 )
@@ -448,7 +448,7 @@ syntheticity_section = SectionSpec(
     "syntheticity",
     lambda result: "f1" in result,
     (
-        Paragraph("Whether a classifier recognises that names were replaced (P4, section 4.3).", "lead"),
+        Paragraph("Whether a classifier recognises that names were replaced (Yermilov et al. 2023, 4.3).", "lead"),
         _explain_syntheticity_missing,
         KeyFigures(_SYNTHETICITY_FIGURES, when="f1"),
         Paragraph(_PAIRS, "muted", when="f1"),

@@ -81,11 +81,11 @@ def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
 def _specify_accuracy_columns(result: Values) -> str:
     """Return the columns of the table of accuracies, as :func:`parse_fields` reads them."""
     stages = (
-        f"{_name_told_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so (P1 3.2.3)\n"
+        f"{_name_told_stage(stage)} | told.{stage} | number.3 | Accuracy after it was told so\n"
         for stage in _list_told_stages(result)
     )
     second = _SECOND if any(attack.has_estimate("second") for attack in result.list_rows("attacks")) else ""
-    p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs, as in P1"
+    p = "McNemar p | exact | p | Exact; before and after as paired answers of all runs"
     return _ACCURACY + second + "".join(stages) + p
 
 

@@ -192,7 +192,7 @@ async def save_verdict(
 
 @router.get("/projects/{name}/agreement", summary="Agreement and residual risk")
 def get_agreement(name: Name, caller: ProjectReviewer, services: AnyServices) -> wire.Agreed:
-    """How far reviewers agree where both are done, with 95 % intervals over documents, and P2's residual risk of the
+    """How far reviewers agree where both are done, with 95 % intervals over documents, and the residual risk of the
     settled documents. Two agree easily on findings, which both see: `marks` compares only what was missed."""
     return wire.Agreed.model_validate(measure_reviews(services.queue.list_documents_and_readings(name)).to_dict())
 

@@ -1,4 +1,4 @@
-"""Intruder studies: P3's judging task for invited people, dealt and counted as the paper pages are.
+"""Intruder studies: the judging task of Kleinberg et al. 2022 for invited people, dealt and counted as paper pages.
 
 Studies are made and read by users with the permission. An invited person has a link and no account. Its token is stored
 as a digest only, opens one page of texts under tokens, and nothing else. Whom the texts are about is in the key of the
@@ -76,7 +76,7 @@ def make_study(body: wire.NewStudy, caller: Scholar, services: AnyServices) -> w
 
 @router.get("/studies/{id}", summary="A study and its results")
 def get_study(id: Number, caller: Scholar, services: AnyServices) -> wire.StudyDetail:
-    """How far the invited people are, and P3's tables of their answers so far. The tables reveal the true names: do not
+    """How far the invited people are, and the tables of their answers so far. The tables reveal the true names: do not
     show them to people who are still to judge."""
     with services.database.open_read_transaction() as connection:
         row = _get_study_row(connection, id)

@@ -77,7 +77,7 @@ class Added(Wire):
 class ReasonOut(Wire):
     """An item that a second reading proposes as missed."""
 
-    tag: str = Field(description="P2's, without MISSED_", examples=["PERSON_NAME_PARTIAL"])
+    tag: str = Field(description="type of what was missed, without MISSED_", examples=["PERSON_NAME_PARTIAL"])
     points: int = Field(description="0 to 5")
     chance: float
     mentions: int
@@ -88,7 +88,7 @@ class DocumentLine(Wire):
 
     id: str
     state: State
-    risk: float = Field(description="expected residual risk, in P2's points")
+    risk: float = Field(description="expected residual risk, in points")
     bound: int = Field(description="points if every proposal of a second reading is a leak")
     direct: int = Field(description="of these, items that identify alone")
     gain: float = Field(description="uncertain words in 100: what the tagger may learn from a review")
@@ -111,7 +111,7 @@ class DocumentLines(Wire):
 
 
 class MarkIO(Wire):
-    """A leak, in P2's scheme. Offsets are of the original text."""
+    """A leak, in the scheme of Gardiner et al. 2024. Offsets are of the original text."""
 
     start: Count
     end: Count
@@ -198,7 +198,7 @@ class Saved(Wire):
     version: int
     done: bool
     state: State
-    score: int = Field(description="residual risk (P2) of what the reviewer marked, in points")
+    score: int = Field(description="residual risk of what the reviewer marked, in points")
     anonymised: str = Field(description="as it would be with these marks and decisions")
     edits: list[EditOut]
     spans: list[Span]
@@ -242,7 +242,7 @@ class Agreed(Wire):
     spans: AgreementOut | None = Field(description="on all that identifies, findings included")
     marks: AgreementOut | None = Field(description="on what was missed, alone")
     by_label: list[ByLabel]
-    residual: dict[str, Any] | None = Field(description="P2's Table 4 of the settled documents, and types missed")
+    residual: dict[str, Any] | None = Field(description="scores of the settled documents, and types missed")
 
 
 class NewTerm(Wire):

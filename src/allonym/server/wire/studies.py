@@ -20,7 +20,7 @@ class NewStudyText(Wire):
 
 
 class NewStudy(Wire):
-    """P3's motivated intruder test with people."""
+    """The motivated intruder test of Kleinberg et al. 2022, with people."""
 
     name: Name
     texts: list[NewStudyText] = Field(min_length=1, max_length=5000)
@@ -77,7 +77,7 @@ class StudyRow(Wire):
 
 
 class StudyRate(Wire):
-    """A line of P3's tables."""
+    """A line of the tables."""
 
     name: str
     group: str
@@ -86,11 +86,11 @@ class StudyRate(Wire):
     similarity: EstimateOut = Field(description="of the first guess with the true name, 0 to 1, mean")
     spread: float | None = Field(description="standard deviation of the similarities")
     identified: EstimateOut = Field(description="share of texts")
-    error: float | None = Field(description="standard error of that share, as P3 has it")
+    error: float | None = Field(description="standard error of that share, as Kleinberg et al. 2022 compute it")
 
 
 class StudyResults(Wire):
-    """P3's Tables 3 to 8, as far as there are answers."""
+    """Tables 3 to 8 of Kleinberg et al. 2022, as far as there are answers."""
 
     judgements: int
     judges: int

@@ -58,7 +58,7 @@ function residual(table4) {
   return h("div", { class: "stack" }, h("h2", {}, "Residual risk of settled documents"),
     h("dl", { class: "figures" },
       figure("Mean", number(middle(total.mean), 2), "points a document"),
-      figure("Mean + SD", number(middle(total.bound), 2), passes === true ? "below P2's limit of 5" : passes === false ? "not below P2's limit of 5" : "one document has no SD", passes === true ? "good" : passes === false ? "bad" : ""),
+      figure("Mean + SD", number(middle(total.bound), 2), passes === true ? "below the limit of 5" : passes === false ? "not below the limit of 5" : "one document has no SD", passes === true ? "good" : passes === false ? "bad" : ""),
       figure("Above the limit", share(middle(total.above), 0), "of the documents"),
       figure("With a direct identifier", share(middle(total.direct), 0), "of the documents")),
     (table4.types ?? []).length > 0 && table({

@@ -17,7 +17,7 @@ export const STATES = {
   done: ["done", "good"],
 };
 const MINE = { none: "", open: "begun by you", done: "done by you" };
-const MOST = 5; // points at which the bar is full: P2's limit
+const MOST = 5; // points at which the bar is full: the limit
 const AT_ONCE = 20;
 
 /** Where a project of documents is: its name, its address at the server, and its page. */
@@ -25,12 +25,12 @@ export function placeOf(name) {
   return { name, path: `/v1/projects/${encodeURIComponent(name)}`, page: `review/${encodeURIComponent(name)}`, takesDocuments: true };
 }
 
-/** A document's risk as a bar and a number; P2's limit is 5 points. */
+/** A document's risk as a bar and a number; the limit is 5 points. */
 export function riskBar({ risk, bound }) {
   const kind = risk >= 5 ? "high" : risk >= 2 ? "middle" : "low";
   const bar = h("span", { class: `risk-fill ${kind}` });
   bar.style.setProperty("--share", String(Math.min(1, risk / MOST)));
-  return h("span", { class: "risk", title: `Expected residual risk ${number(risk, 1)} points on P2's scale; ${bound} if every proposal of the second reading is a leak. P2's limit is 5.` },
+  return h("span", { class: "risk", title: `Expected residual risk ${number(risk, 1)} points; ${bound} if every proposal of the second reading is a leak. The limit is 5.` },
     h("span", { class: "risk-track", "aria-hidden": "true" }, bar), h("span", { class: "out-of-sight" }, "Risk "), h("span", { class: "numbers strong" }, number(risk, 1)));
 }
 
