@@ -9,6 +9,7 @@ import random
 import sqlite3
 import subprocess
 import sys
+import threading
 import traceback
 import warnings
 from contextlib import nullcontext
@@ -337,3 +338,28 @@ def test_processes_that_write_at_once_or_are_killed_lose_and_mix_up_nothing(tmp_
         assert result[name]["writers"]["mappings"] == 240
         assert result[name]["writers"]["keys"] == 4 * 30 + 30
         assert result[name]["kills"]["committed"] >= 2
+
+
+def test_the_write_ahead_log_stays_short_although_somebody_is_always_reading(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "LONG_LOG", 1 << 18)
+    file, sizes, has_ended = tmp_path / "v", [], threading.Event()
+
+    def read_on(vault: Vault, turn: threading.Semaphore, next_turn: threading.Semaphore) -> None:
+        while not has_ended.is_set():
+            with vault._store.open_read_transaction():
+                next_turn.release()  # the other begins before this one ends
+                turn.acquire(timeout=0.05)
+
+    with Vault.create(file, SECRET) as vault, Vault.open(file, SECRET) as other:
+        turns = threading.Semaphore(0), threading.Semaphore(0)
+        readers = [threading.Thread(target=read_on, args=(other, *pair)) for pair in (turns, turns[::-1])]
+        for reader in readers:
+            reader.start()
+        for number in range(40):
+            fill(vault, scope=f"letters {number}")
+            sizes.append((tmp_path / "v-wal").stat().st_size)
+        has_ended.set()
+        for reader in readers:
+            reader.join()
+        assert len(vault.known("letters 39")) == 40
+    assert max(sizes) < 4 << 18  # 16 million bytes where nobody empties it

@@ -38,6 +38,9 @@ WAIT = 30.0
 AT_ONCE = 500
 """Rows per statement; databases bound the number of parameters."""
 
+LONG_LOG = 1 << 24
+"""Bytes of SQLite's write-ahead log from which a writer empties it."""
+
 _BUSY = frozenset({"55P03", "40P01", "40001"})  # PostgreSQL: no lock in time, deadlock, serialisation failure
 
 _TYPES: dict[str, Any] = {
@@ -276,6 +279,7 @@ class Store:
         self._engine: sa.Engine | None = None
         self._process = 0
         self._lock = threading.Lock()
+        self._log_limit = 0
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_")}
@@ -315,6 +319,20 @@ class Store:
                 self._begin_when_free(lambda: connection.exec_driver_sql("BEGIN IMMEDIATE"))
             yield connection
             connection.commit()
+            if self.file:
+                self._empty_long_log(connection, self.file)
+
+    def _empty_long_log(self, connection: sa.Connection, file: Path) -> None:
+        """Empty SQLite's write-ahead log where it is long: SQLite does not, as long as somebody is always reading."""
+        log = Path(f"{file}-wal")
+        size = log.stat().st_size if log.exists() else 0
+        if size < max(self._log_limit, LONG_LOG):
+            return
+        with suppress(DBAPIError):
+            connection.exec_driver_sql("PRAGMA busy_timeout=2000")  # readers in front of it end; new ones do without it
+            busy = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar()
+            self._log_limit = size + LONG_LOG if busy else 0
+            connection.exec_driver_sql("PRAGMA busy_timeout=20")
 
     @contextmanager
     def report_damaged_values(self) -> Iterator[None]:
