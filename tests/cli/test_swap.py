@@ -203,9 +203,9 @@ def test_the_summary_is_short_and_names_nobody(swap):
         "protection",
         "panel",
         "exchanged",
-        "released",
+        "otherwise",
         "changed",
-        "fell",
+        "released",
         "utility",
         "risk",
         "guessed",
@@ -213,6 +213,10 @@ def test_the_summary_is_short_and_names_nobody(swap):
     ]
     assert "The worst of the panel, the " in lines[0] and " intruder, identifies " in lines[0]
     assert all(len(line) < 160 for line in lines)
+    told = dict(line.split(maxsplit=1) for line in lines)
+    assert re.fullmatch(r"[\d,]+ of [\d,]+ entities: [A-Z].*", told["exchanged"])
+    assert "of 1; the meaning of a changed chunk stays at 0." in told["utility"]
+    assert "texts, " in told["risk"] and "N =" not in told["risk"] and "%, by words " in told["guessed"]
     names = {f for c in corpus(documents=5, topics=3).chunks for v in c.values for f in v.forms}
     assert not [n for n in names if n in done.err]
     assert swap("-o", "other.jsonl", "-q", "--no-check").err == ""

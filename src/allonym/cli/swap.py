@@ -281,6 +281,17 @@ def _print_releases(releases: Releases, best: Release, why: str) -> None:
         print_note(warning)
 
 
+_FALLBACKS = {
+    "pseudonym": "have a pseudonym",
+    "generalise": "are more general",
+    "suppress": "are gone",
+    "summarise": "are summarised",
+    "tag": "are tags",
+    "keep": "stay",
+}
+"""What became of entities that were not exchanged, by treatment."""
+
+
 def _describe_form(result: Result) -> str:
     pieces, documents = result.made.pieces, len(result.releases.corpus.documents)
     if pieces is None:
@@ -299,29 +310,32 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     moved, entities = sum(numbers["moved"].values()), sum(numbers["entities"].values())
     risk, left = numbers["risk"][population], numbers["remaining"][population].value
     unique = releases.candidates[corpus.release.categories].risks[population].remaining(0).value
-    fallen = [f"{n:,} stay" if name == "keep" else f"{n:,} by {name}" for name, n in numbers["fallen"].items() if n]
-    above = " (counts as 1)" if numbers["utility"] > 1 else ""
+    others = [f"{n:,} {_FALLBACKS.get(name, f'by {name}')}" for name, n in numbers["fallen"].items() if n]
     rows = [
-        ("exchanged", f"{' + '.join(corpus.release.categories)}: {moved:,} of {entities:,} entities"),
-        ("released", _describe_form(result)),
+        ("exchanged", f"{moved:,} of {entities:,} entities: {', '.join(corpus.release.categories)}"),
+        ("otherwise", f"of the other entities {', '.join(others)}" if others else "all entities are exchanged"),
         ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
-        ("fell back", ", ".join(fallen) or "nothing"),
-        ("utility", f"{numbers['utility']:.4f}{above}; a changed chunk keeps a cosine of {numbers['cosine']:.3f}"),
+        ("released", _describe_form(result)),
+        (
+            "utility",
+            f"{min(numbers['utility'], 1):.2f} of 1; "
+            f"the meaning of a changed chunk stays at {numbers['cosine']:.2f} of 1",
+        ),
         (
             "risk",
-            f"1 before, {risk.value:.4f} [{risk.low:.2f}, {risk.high:.2f}] after, at N = {population:g}; "
-            f"{left:,.1f} of {unique:,.1f} expected population uniques left",
+            f"{risk.value:.2f} of 1 [{risk.low:.2f}, {risk.high:.2f}]: of {unique:,.1f} chunks that would be the only "
+            f"one of their kind among {population:,.0f} texts, {left:,.1f} are left",
         ),
     ]
     if panel := result.values["panel"]:
-        worst, others = describe_worst(Values(panel), "changed chunks"), describe_all(Values(panel))
-        rows[:0] = [("protection", worst), ("panel", others)]
+        worst = describe_worst(Values(panel), "changed chunks")
+        rows[:0] = [("protection", worst), ("panel", describe_all(Values(panel)))]
     else:
         rows.insert(0, ("protection", "not measured: with --check, a panel of intruders guesses the changed chunks"))
     attacks = result.values["attacks"]
     if attacks:
-        guesses = (f"{a['intruder']} {a['before']['value']:.2f} -> {a['after']['value']:.2f}" for a in attacks)
-        rows.append(("guessed", "; ".join(guesses)))
+        guesses = (f"by {a['intruder']} {a['before']['value']:.0%} -> {a['after']['value']:.0%}" for a in attacks)
+        rows.append(("guessed", f"chunks, by somebody who learnt on originals: {', '.join(guesses)}"))
     of_releases = {int(n): row["identified"]["value"] for n, row in result.values["documents"].items()}
     if elsewhere := {n: x for n, x in of_releases.items() if n != corpus.release.index and x is not None}:
         shares = (f"{releases.releases[n].swaps:,} swaps {value:.0%}" for n, value in elsewhere.items())
@@ -335,3 +349,5 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
         click.echo(f"{click.style(f'{name:<11}', bold=True)}{text}", err=True)
     for warning in releases.warnings:
         print_note(warning)
+    if result.made.pieces is None and panel and panel["worst"].get("name") == "document":
+        print_note("the chunks of a document together give it away; --form chunks releases them apart")
