@@ -19,10 +19,10 @@ def cards(
 ) -> None:
     """Make a card for each person of each document, not only for its author.
 
-    A card lists what ANONYMISED still says of a person (age, place, work, relatives, health, dates, rare
-    facts), and how many people of a population fit it. It tells so for a stranger with statistics, for somebody who
-    searches the web, and for an acquaintance. People behind placeholders and pseudonyms count, and so do people who are mentioned once. For English
-    texts. Populations are rough estimates. Only --with-text shows the words themselves.
+    A card lists what ANONYMISED still says of a person (age, place, work, relatives, health, dates, rare facts), and
+    how many people of a population fit it. It tells so for a stranger with statistics, for somebody who searches the
+    web, and for an acquaintance. People behind placeholders and pseudonyms count, and so do people who are mentioned
+    once. For English texts. Populations are rough estimates. Only --with-text shows the words themselves.
 
     \b
     Examples:

@@ -40,9 +40,9 @@ def intruder(
 ) -> None:
     """Let a panel of intruders identify the subject of each text, before and after anonymisation.
 
-    The first figure is the worst of the panel, and the table beside it tells what each intruder knows. That may
-    be other texts of the subjects, what the tool made of them, which terms it altered, or --background. None learns from a text that it
-    judges, nor from a copy of it. What one intruder, chosen by --knows, does in detail follows.
+    The first figure is the worst of the panel, and the table beside it tells what each intruder knows. That may be
+    other texts of the subjects, what the tool made of them, which terms it altered, or --background. None learns from
+    a text that it judges, nor from a copy of it. What one intruder, chosen by --knows, does in detail follows.
 
     \b
     Examples:
