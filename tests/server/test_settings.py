@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import tomllib
 from dataclasses import fields
 from pathlib import Path
@@ -134,3 +136,45 @@ def test_the_files_of_deployment_are_yaml_and_name_settings():
     told |= {one["name"] for one in container["env"]}
     assert told <= names and {"ALLONYM_ADMIN", "ALLONYM_ADMIN_PASSWORD_FILE"} <= told
     assert set(kinds) == {"Deployment", "PersistentVolumeClaim", "Service"}
+    pod = kinds["Deployment"]["spec"]["template"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {
+        volume["name"] for volume in pod["spec"]["volumes"]
+    }
+    claims = [
+        one["persistentVolumeClaim"]["claimName"] for one in pod["spec"]["volumes"] if "persistentVolumeClaim" in one
+    ]
+    assert claims == [kinds["PersistentVolumeClaim"]["metadata"]["name"]]
+    labels, service = pod["metadata"]["labels"], kinds["Service"]["spec"]
+    assert service["selector"] == labels == kinds["Deployment"]["spec"]["selector"]["matchLabels"]
+    assert {port["targetPort"] for port in service["ports"]} == {port["name"] for port in container["ports"]}
+    assert set(compose["services"]["allonym"]["secrets"]) == set(compose["secrets"])
+    mounted = [volume.split(":")[0] for one in compose["services"].values() for volume in one["volumes"]]
+    assert set(mounted) == set(compose["volumes"])
+    build = compose["services"]["allonym"]["build"]
+    assert (ROOT / "deploy" / build["context"] / build["dockerfile"]).is_file()
+
+
+def test_the_container_file_copies_what_is_there_and_runs_as_nobody():
+    lines = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    steps = [line.split(maxsplit=1) for line in lines if line and not line.startswith("#")]
+    names = {step for step, _ in steps}
+    assert names <= set("FROM RUN COPY ENV USER WORKDIR VOLUME EXPOSE STOPSIGNAL HEALTHCHECK ENTRYPOINT CMD".split())
+    copied = [path for step, rest in steps if step == "COPY" and "--from" not in rest for path in rest.split()[:-1]]
+    assert len(copied) > 4 and all((ROOT / path).exists() for path in copied)
+    told = {word.partition("=")[0] for step, rest in steps if step == "ENV" for word in rest.split()}
+    known = {f"ALLONYM_{one.name}".upper() for one in fields(Settings)} | {"ALLONYM_CONFIG"}
+    assert {name for name in told if name.startswith("ALLONYM_")} <= known
+    assert ["USER", "allonym"] in steps and "root" not in {rest for step, rest in steps if step == "USER"}
+    (install,) = [rest for step, rest in steps if step == "RUN" and "/source[" in rest]
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    assert set(install.partition("/source[")[2].partition("]")[0].split(",")) <= set(extras)
+
+
+def test_the_unit_is_one_that_systemd_takes(tmp_path):
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("no systemd here")
+    unit = (ROOT / "deploy" / "allonym.service").read_text(encoding="utf-8")
+    (tmp_path / "allonym.service").write_text(unit.replace("/opt/allonym/bin/allonym", "/bin/true"), encoding="utf-8")
+    command = ["systemd-analyze", "verify", "--man=no", str(tmp_path / "allonym.service")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "allonym.service" not in done.stderr, done.stderr
