@@ -113,6 +113,8 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("They live in Co. Clare now.", ("Co. Clare", "REGION", 0.9), "Clare"),
         ("A driver aged 43, she said.", ("aged 43", "AGE", 0.9), "43"),
         ("Teacher: Miss Cheung Attendance: 94 %", ("Cheung Attendance", "PERSON", 0.9), "Cheung"),
+        ("a reply by mossyjim_72 there", ("mossyjim", "PERSON", 0.7), "mossyjim_72"),
+        ("then spice_route_sam wrote", ("route_sam", "PERSON", 0.7), "spice_route_sam"),
         ("Cheung Attendance: I said no.", ("Cheung Attendance", "PERSON", 0.9), "Cheung Attendance"),
     ],
 )

@@ -83,6 +83,8 @@ _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
 _COMPASS = frozenset(
     "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
 )
+_HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)\w+_\Z"), re.compile(r"_\w{1,30}")
+_LONGEST_HANDLE = 30
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -225,7 +227,15 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = school.end()
         elif degree.end() == end or (_SUBJECT.match(text, degree.end(), end) and not _HEADED.match(text, start, end)):
             start = end
+    if start < end and span.label in NAME_LABELS:
+        start, end = _grow_handle(text, start, end)
     return start, end
+
+
+def _grow_handle(text: str, start: int, end: int) -> tuple[int, int]:
+    """The borders of a name with the rest of the handle that it stands in: "mossyjim_72", "spice_route_sam"."""
+    before, after = _HANDLE_BEFORE.search(text, max(0, start - _LONGEST_HANDLE), start), _HANDLE_AFTER.match(text, end)
+    return before.start() if before else start, after.end() if after else end
 
 
 def _skip_field(text: str, start: int, end: int) -> int:

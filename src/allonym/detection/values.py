@@ -43,6 +43,8 @@ _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)
 _YEARS = re.compile(r"(?:19|20)\d{2}[\-–/](?:19|20)?\d{2}")
 _SUM = re.compile(r" ?[=*+×÷]")
 _WORDY = re.compile(r"(?:^|[\-/_.:])[a-z]{4,}(?:[\-/_.:]|$)")
+_OF_YEAR = re.compile(r" of (?:19|20)\d\d\b")
+"""The end of a court's number: "BS 7729 of 2020"."""
 _REGISTER = re.compile(r"[A-Z][A-Za-z]{0,4} \d{1,5}/\d{2}")  # as in "2 BvR 1187/20"
 _CLAUSE_END = re.compile(r"[.,;)]|  |\t|\n|$")
 _NEXT_WORD = re.compile(r" ([a-z]+)")
@@ -166,6 +168,8 @@ def read_code(text: str, position: int) -> Code | None:
     if not digits and not (is_spoken and letters >= 5):
         return None
     start, end = tokens[0].start, tokens[-1].end
+    if digits > 1 and (year := _OF_YEAR.match(text, end)):
+        end, digits = year.end(), digits + 4
     surface = text[start:end]
     if len(tokens) == 1 and (
         tokens[0].kind in _SPELLED
