@@ -70,7 +70,7 @@ def _group_overlapping_spans(spans: Iterable[Span]) -> Iterator[list[Span]]:
     """The spans in groups in which each overlaps another; no two groups overlap. One group after the other, sorted."""
     chain: list[Span] = []
     reach = 0
-    for span in sorted(set(spans), key=_ORDER):
+    for span in sorted(dict.fromkeys(spans), key=_ORDER):
         if chain and span.start >= reach:
             yield chain
             chain = []

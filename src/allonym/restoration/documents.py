@@ -135,6 +135,9 @@ def match_outputs(text: str, candidates: Sequence[KeptPlan]) -> Origin | None:
     if not makers:
         return None
     located = [locate_replacements(plan.plan.edits) for plan in makers]
+    if len(makers) == 1:
+        matches = [_make_match(start, end, edit, OUTPUT) for start, end, edit in located[0]]
+        return Origin(makers, (), tuple(order_matches(matches)), ((),), is_exact=True)
     agreed = set.intersection(*({(start, end, edit.original) for start, end, edit in places} for places in located))
     matches = [_make_match(start, end, e, OUTPUT) for start, end, e in located[0] if (start, end, e.original) in agreed]
     disputed: dict[Interval, Match] = {}
