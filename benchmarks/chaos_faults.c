@@ -2,7 +2,8 @@
 
    cc -shared -fPIC -O1 -o faults.so chaos_faults.c -ldl; LD_PRELOAD=faults.so PROGRAM
 
-   A process is left alone until it calls chaos_arm. */
+   A process is left alone until it calls chaos_arm, or if its command line holds $CHAOS_PROGRAM: then the first that
+   can remove the file $CHAOS_ONCE is killed at its $CHAOS_AT-th event below $CHAOS_FOLDER. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,6 +36,19 @@ void chaos_arm(const char *folder, int what, long number, int error, const char 
 }
 
 long chaos_count(void) { return count; }
+
+__attribute__((constructor)) static void arm_program(void) {
+    const char *program = getenv("CHAOS_PROGRAM");
+    char line[4096];
+    if (!program) return;
+    int handle = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/cmdline", O_RDONLY);
+    ssize_t size = syscall(SYS_read, handle, line, sizeof line - 1);
+    syscall(SYS_close, handle);
+    for (ssize_t i = 0; i < size; i++) line[i] = line[i] ? line[i] : ' ';
+    line[size > 0 ? size : 0] = 0;
+    if (!strstr(line, program) || syscall(SYS_unlinkat, AT_FDCWD, getenv("CHAOS_ONCE"), 0)) return;
+    chaos_arm(getenv("CHAOS_FOLDER"), KILL, atol(getenv("CHAOS_AT")), 0, NULL);
+}
 
 static int is_below(const char *path) {
     char full[PATH_MAX * 2];

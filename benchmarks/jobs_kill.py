@@ -1,8 +1,10 @@
 """Kill the server, or the process of a job, at random moments; start it again; compare with jobs nobody disturbed.
 
-    python benchmarks/jobs_kill.py --moments 20 --records 3000 --seed 1
+    python benchmarks/jobs_kill.py --moments 20 --events 20 --records 3000 --seed 1
 
 At each moment three jobs are under way: files anonymised without a vault, a file with one, and a swap of a corpus.
+After the moments come the events: a process is killed in front of a call that changes a file of the server, drawn
+between its first and its 600th; not every process makes so many (needs ``cc``).
 Each must end complete, its results must be the bytes of an undisturbed job, the vault's scope must hold what it held
 then, and there must be three jobs, not more. Prints a table and, as the last line, the result as JSON. Ends with exit
 code 1 where anything differs.
@@ -27,6 +29,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 RULES = {"name": "default", "detectors": ["rules"]}
 SYLLABLES = "qua fen bro dal mir tos vel kan rup sil ong tre lum gar nox pim ved hax jol bri sut wem zor cly".split()
@@ -90,16 +94,18 @@ class Server:
     process: subprocess.Popen[str] | None = None
     url: str = ""
     key: str = ""
+    resent: int = 0
     client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60.0))
 
-    def start(self) -> float:
-        """Start it and wait until it answers; seconds that took."""
+    def start(self, environment: Mapping[str, str] | None = None) -> float:
+        """Start it, in a changed environment, and wait until it answers; seconds that took."""
         began = time.monotonic()
         command = [sys.executable, "-m", "allonym", "serve", "--data", str(self.data), "--port", "0", "--workers", "1"]
         command += ["--rate", "0", "--job-workers", str(self.workers), "--no-access-log"]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )  # fmt: skip
         assert self.process.stderr is not None
         token = ""
         for line in self.process.stderr:
@@ -144,6 +150,24 @@ class Server:
         sent = [("files", (name.replace("_", "."), data)) for name, data in files.items()]
         made = self.call("POST", "jobs", data={"kind": kind, "options": json.dumps(options)}, files=sent)
         return str(made["id"])
+
+    def submit_again(self, kind: str, options: Mapping[str, Any], **files: bytes) -> str:
+        """The same; where the server is killed meanwhile, it is started anew, and the job sent once more."""
+        try:
+            return self.submit(kind, options, **files)
+        except httpx.TransportError:
+            self.start_after_kill()
+            self.resent += 1
+            return self.submit(kind, options, **files)
+
+    def start_after_kill(self) -> bool:
+        """Start it if it was killed; whether it was."""
+        assert self.process is not None
+        was_killed = self.process.poll() is not None
+        if was_killed:
+            self._gone()
+            self.start()
+        return was_killed
 
     def done(self, id: str, within: float = 600.0) -> dict[str, Any]:
         """The job when it has ended."""
@@ -213,18 +237,53 @@ def list_vault_contents(server: Server, scope: str) -> list[tuple[str, str]]:
         return sorted((one.replacement, one.original) for one in vault.known(scope))
 
 
-def compare_killed_jobs(moments: int, count: int, documents: int, seed: int, folder: Path) -> dict[str, Any]:
+def compare_killed_jobs(
+    moments: int, count: int, documents: int, seed: int, folder: Path, events: int = 0
+) -> dict[str, Any]:
     """All of it; the result as plain values."""
     server = Server(folder / "data")
     try:
         server.start()
-        return measure_server(server, moments, count, documents, seed)
+        layer = None
+        if events:
+            from benchmarks.chaos import build_fault_layer
+
+            layer = build_fault_layer(folder)
+        return measure_server(server, moments, count, documents, seed, events, layer)
     finally:
         server.stop()
         server.client.close()
 
 
-def measure_server(server: Server, moments: int, count: int, documents: int, seed: int) -> dict[str, Any]:
+def kill_at_event(
+    server: Server, submit: Any, scope: str, at: int, program: str, layer: Path
+) -> tuple[list[Any], bool]:
+    """Run jobs while a process is killed at an event; the ended jobs, and whether it was the server."""
+    once = layer.with_name("once")
+    once.touch()
+    server.stop()
+    environment = {"CHAOS_PROGRAM": program, "CHAOS_ONCE": str(once), "CHAOS_FOLDER": str(server.data)}
+    was_killed = False
+    try:
+        server.start({**environment, "CHAOS_AT": str(at), "LD_PRELOAD": str(layer)})
+    except SystemExit:
+        was_killed = True  # as it started
+        server.start()
+    ids = submit(scope)
+    while True:
+        try:
+            ended = [server.done(id) for id in ids]
+            break
+        except httpx.TransportError:
+            was_killed = server.start_after_kill() or was_killed
+    server.stop()
+    server.start()  # without faults
+    return ended, was_killed or server.resent > 0
+
+
+def measure_server(
+    server: Server, moments: int, count: int, documents: int, seed: int, events: int = 0, layer: Path | None = None
+) -> dict[str, Any]:
     """The same, with a server that runs."""
     draw = random.Random(seed)
     rows, (calls, options) = make_records(count, seed), invent_calls(documents, seed)
@@ -232,11 +291,11 @@ def measure_server(server: Server, moments: int, count: int, documents: int, see
     def submit(scope: str) -> list[str]:
         plain = {"policy": RULES, "fields": ["text"], "plans": True}
         return [
-            server.submit(
+            server.submit_again(
                 "anonymize", plain, a_jsonl=rows, b_jsonl=rows[: len(rows) // 2].rpartition(b"\n")[0] + b"\n"
             ),
-            server.submit("anonymize", {**plain, "scope": scope}, rows_jsonl=rows),
-            server.submit("swap", options, calls_jsonl=calls),
+            server.submit_again("anonymize", {**plain, "scope": scope}, rows_jsonl=rows),
+            server.submit_again("swap", options, calls_jsonl=calls),
         ]
 
     began = time.monotonic()
@@ -248,44 +307,55 @@ def measure_server(server: Server, moments: int, count: int, documents: int, see
     for job in first:
         server.call("DELETE", f"jobs/{job['id']}")
     print(f"undisturbed: 3 jobs, {seconds:.1f} s, {sum(map(len, whole))} results, {len(held):,} vault entries")
-    print(f"{'moment':>6} {'killed':>8} {'after s':>8} {'running':>8} {'orphans':>8} {'states':>16} same")
-    failed = orphans = 0
-    for moment in range(1, moments + 1):
+    print(f"{'moment':>6} {'killed':>8} {'at':>8} {'running':>8} {'orphans':>8} {'states':>16} same")
+    failed = orphans = killed = 0
+    for moment in range(1, moments + events + 1):
         what = "job" if moment % 3 == 0 else "server"
-        wait = draw.uniform(0.1, seconds)
-        jobs = submit(scope := f"moment {moment}")
-        time.sleep(wait)
-        at_work = server.children()
-        if what == "server":
+        wait, scope, at_work, left, server.resent = draw.uniform(0.1, seconds), f"moment {moment}", [], 0, 0
+        if moment <= moments:
+            jobs = submit(scope)
+            time.sleep(wait)
+            at_work = server.children()
+        if moment > moments:
+            assert layer is not None
+            wait, program = round(600 ** draw.random()), "jobs.child" if what == "job" else "allonym serve"
+            ended, was_killed = kill_at_event(server, submit, scope, int(wait), program, layer)
+            killed += was_killed
+        elif what == "server":
             server.kill()
             server.start()  # at once: processes of the one before may live a moment longer
             left = len([pid for pid, _ in job_processes() if pid in at_work])
         else:
-            left = 0
             for pid in at_work[:1]:
                 os.kill(pid, signal.SIGKILL)
-        ended = [server.done(id) for id in jobs]
+        if moment <= moments:
+            ended = [server.done(id) for id in jobs]
         total = server.call("GET", "jobs")["total"]
         found = [server.results(job) if job["state"] == "done" else {} for job in ended]
         other = sorted({n for a, b in zip(found, whole, strict=True) for n in {**a, **b} if a.get(n) != b.get(n)})
-        other += ["vault"] * (list_vault_contents(server, scope) != held) + ["number of jobs"] * (total != 3)
+        other += ["vault"] * (list_vault_contents(server, scope) != held)
+        other += ["number of jobs"] * (not 3 <= total <= 3 + server.resent)
         same = not other
         failed, orphans = failed + (not same), orphans + left
         states = "/".join(job["state"] for job in ended)
         print(
-            f"{moment:>6} {what:>8} {wait:>8.2f} {len(at_work):>8} {left:>8} {states:>16} {'yes' if same else 'NO':>5}"
+            f"{moment:>6} {what:>8} {wait:>8.2f} {len(at_work):>8} {left:>8} {states:>16} {'yes' if same else 'NO':>5}",
+            *other[:5],
+            flush=True,
         )
-        for job in ended:
-            server.call("DELETE", f"jobs/{job['id']}")
+        for job in server.call("GET", "jobs")["jobs"]:
+            server.call("DELETE", f"jobs/{server.done(job['id'])['id']}")
     left_over = sorted(p.name for p in (server.data / "jobs").iterdir() if p.is_dir())
     return {
         "benchmark": "jobs_kill",
         "moments": moments,
+        "events": events,
+        "servers_killed_at_events": killed,
         "records": count,
         "documents": documents,
         "seed": seed,
         "seconds_undisturbed": round(seconds, 2),
-        "jobs": 3 * moments,
+        "jobs": 3 * (moments + events),
         "different": failed,
         "orphans": orphans,
         "folders_left": len(left_over),
@@ -295,12 +365,13 @@ def measure_server(server: Server, moments: int, count: int, documents: int, see
 def main() -> int:
     given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     given.add_argument("--moments", type=int, default=20)
+    given.add_argument("--events", type=int, default=0)
     given.add_argument("--records", type=int, default=3000)
     given.add_argument("--documents", type=int, default=6)
     given.add_argument("--seed", type=int, default=1)
     told = given.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        result = compare_killed_jobs(told.moments, told.records, told.documents, told.seed, Path(name))
+        result = compare_killed_jobs(told.moments, told.records, told.documents, told.seed, Path(name), told.events)
     print(json.dumps(result))
     return 1 if result["different"] or result["orphans"] or result["folders_left"] else 0
 

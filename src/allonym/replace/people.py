@@ -352,15 +352,15 @@ def _make_proposer(
         name = pick(pools[min(stage, 3)] or pools[3], kind, drawn, attempt)
         if stage == 4:
             name += "-" + pick(pools[2], f"{kind} 2", drawn, attempt)
+        # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
+        if attempt < _ENGLISH and any(near_names.get(f, owner) != owner for f in _list_deletion_forms(name)):
+            return ""
         plain = normalize_surface(name)
         if plain in read_common_words() or plain in read_dictionary():
             return ""  # where somebody rewrites the text, nothing would tell it from the word
         if kind == FAMILY and cast.kb.find(name, _FIRMS):
             return ""  # a company that is called after its founder would be a real one
         if make_family_name_key(name) == old_key or is_within_one_edit(plain, old) or (len(old) > 3 and old in plain):
-            return ""
-        # Nobody tells names apart that one slip of the pen makes the same, so they are taken only in need.
-        if attempt < _ENGLISH and any(near_names.get(f, owner) != owner for f in _list_deletion_forms(name)):
             return ""
         return "" if any(famous(name, f) or plain == normalize_surface(f) for f in families) else name
 
