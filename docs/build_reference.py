@@ -155,8 +155,8 @@ def policies() -> str:
         )
     out.append(table(["preset", "purpose", "labels", "default operator", "style of tags"], rows))
     out.append(
-        "\nEvery preset except `earnings` runs the [tagger](../explanation/tagger.md), which finds names in free "
-        "text.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
+        "\nEvery preset except `earnings` and `clinical-spanish` runs the [tagger](../explanation/tagger.md), "
+        "which finds names in free text.\n\n## Keys of a policy file\n\nUnknown keys are errors.\n\n"
     )
     rows = [
         [code(one.name), shapes.get(one.shape) or kinds.get(one.kind, "table"), cell(one.says)]

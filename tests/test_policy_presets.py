@@ -14,7 +14,18 @@ from allonym.labels import TAXONOMY
 from allonym.policy import Policy, presets
 
 PRESETS = (
-    *("chat", "default", "earnings", "gdpr", "hipaa-safe-harbor", "pseudonyms", "reversible", "sanitize", "swap"),
+    *(
+        "chat",
+        "clinical-spanish",
+        "default",
+        "earnings",
+        "gdpr",
+        "hipaa-safe-harbor",
+        "pseudonyms",
+        "reversible",
+        "sanitize",
+        "swap",
+    ),
     *("textwash", "transcripts", "wild-tags"),
 )
 KEY = b"a key only for the tests, 32 byte"
@@ -30,9 +41,8 @@ def test_a_preset_is_complete(name):
     assert policy.name == name
     assert policy.description.endswith(".")
     assert policy.description not in [label.description for label in policy.taxonomy]
-    assert set(policy.detectors) == {"rules", "spoken", "lexicon"} | (
-        set() if name == "earnings" else {"speakers", "tagger"}
-    )
+    further = {"earnings": {"spoken"}, "clinical-spanish": {"word_tagger"}}.get(name, {"spoken", "speakers", "tagger"})
+    assert set(policy.detectors) == {"rules", "lexicon"} | further
     assert policy.settings("tagger")["name_parts"] == (name == "textwash")
     assert Policy.load(name) is policy
     raw = tomllib.loads(files("allonym").joinpath("policies", f"{name}.toml").read_text(encoding="utf-8"))
@@ -61,7 +71,7 @@ def test_public_figures_stay_in_prompts_and_private_people_go():
     assert allonym.anonymize(text, "chat").text == "Barack Obama met <PERSON 1> in Berlin."
 
 
-@check_each_row("name", sorted({*PRESETS} - {"earnings", "chat"}))
+@check_each_row("name", sorted({*PRESETS} - {"earnings", "chat", "clinical-spanish"}))
 def test_names_in_free_text_go_under_every_preset_but_earnings(name):
     text = "Barack Obama met Angela Merkel in Berlin."
     made = allonym.anonymize(text, name, key=KEY)

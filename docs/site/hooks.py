@@ -27,6 +27,7 @@ OUTSIDE = {
     "NOTICE": "NOTICE.txt",
     "src/allonym/kb/SOURCES.md": "sources.md",
     "src/allonym/models/english/CARD.md": "model-card.md",
+    "src/allonym/models/clinical_spanish/CARD.md": "model-card-clinical-spanish.md",
 }
 """What pages of the manual lead to outside docs/, and what it is called on the site."""
 LESS_LIKELY = re.compile(r"reference/|(examples|figures|changes|changelog|contributing|overview|README)\.md")

@@ -75,6 +75,7 @@ detectors = Registry(
         "presidio": "allonym.detection.adapters.presidio:build_detector",
         "spacy": "allonym.detection.adapters.recognizers:build_spacy_detector",
         "transformers": "allonym.detection.adapters.transformers:build_detector",
+        "word_tagger": "allonym.detection.adapters.recognizers:build_word_detector",
     },
 )
 """Factories ``(Policy) -> ((Document) -> Iterable[Span])``."""
@@ -143,6 +144,14 @@ class TransformersOptions(FlairOptions):
     """Options of Transformers."""
 
     model: str = _declare_path("folder of a token classifier, or its name on the hub")
+
+
+class WordTaggerOptions(SettingGroup):
+    """Options of a small tagger with labels of its own."""
+
+    model: str = _declare_path("clinical_spanish, or a folder that python -m allonym.train.multilingual wrote")
+    labels: Mapping[str, str] = _LABELS
+    threshold: float = declare_setting(0.3, "least chance of a word to be part of a finding", low=0, high=1)
 
 
 class LlmOptions(SettingGroup):
@@ -225,6 +234,7 @@ class DetectTable(SettingGroup):
     spacy: SpacyOptions = SpacyOptions()
     tagger: TaggerOptions = TaggerOptions()
     transformers: TransformersOptions = TransformersOptions()
+    word_tagger: WordTaggerOptions = WordTaggerOptions()
 
 
 DETECTOR_OPTIONS = {setting.name: setting.kind for setting in list_settings(DetectTable) if setting.is_group}

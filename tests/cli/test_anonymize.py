@@ -230,3 +230,11 @@ def test_dry_run_shows_how_columns_are_treated_and_a_file_changes_it(run, tmp_pa
     chosen.write_text('[columns]\nname = "PERSN"\n')
     failed = run("anonymize", str(source), str(target), "--overwrite", "--columns", str(chosen))
     assert failed.code == 2 and "did you mean: PERSON" in failed.err
+
+
+def test_a_clinical_report_in_spanish(run, tmp_path):
+    (tmp_path / "informe.txt").write_text("Nombre: Aurelio.\nApellidos: Quintanilla Ferrer.\nNHC: 4471098.\n", "utf-8")
+    result = run("anonymize", str(tmp_path / "informe.txt"), str(tmp_path / "b.txt"), "--policy", "clinical-spanish")
+    assert (result.code, "warning" in result.err) == (0, False)
+    safe = (tmp_path / "b.txt").read_text(encoding="utf-8")
+    assert safe.startswith("Nombre: [PERSONA_1].\nApellidos: [PERSONA_") and "4471098" not in safe

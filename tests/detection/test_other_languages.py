@@ -25,12 +25,12 @@ def policy(monkeypatch):
     """The default policy while the package is importable."""
     monkeypatch.syspath_prepend(str(PACKAGE))
     importlib.invalidate_caches()
-    other_languages.load_package.cache_clear()
+    other_languages.load_packages.cache_clear()
     build_detectors.cache_clear()
     yield Policy.load("default").with_(name="languages")
     monkeypatch.undo()
     importlib.invalidate_caches()
-    other_languages.load_package.cache_clear()
+    other_languages.load_packages.cache_clear()
     build_detectors.cache_clear()
 
 
@@ -72,5 +72,5 @@ def test_a_policy_that_looks_for_people_alone_gets_no_places(policy):
 
 
 def test_what_is_said_of_the_package_is_what_it_reads(policy):
-    assert other_languages.list_package_languages() == other_languages.PACKAGE_LANGUAGES | {"nb", "nn", "bs"}
+    assert other_languages.list_package_languages() == other_languages.PACKAGES["languages"] | {"nb", "nn", "bs"}
     assert other_languages.advise_package(["de"]) == ""

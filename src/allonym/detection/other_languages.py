@@ -1,7 +1,8 @@
-"""Names in passages in other languages than English, by the tagger of the optional package ``allonym-languages``.
+"""Names in passages in other languages than English, by the taggers of optional packages.
 
-The package holds weights alone; ``pip install ./packages/languages`` in a copy of the repository installs it. A passage
-is read where it is in a language whose figures on unseen text earned it a place in the package's ``model.json``.
+``allonym-languages`` and ``allonym-polish`` hold weights alone; ``pip install ./packages/languages`` in a copy of the
+repository installs one. A passage is read where it is in a language whose figures on unseen text earned it a place in
+the package's ``model.json``.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from allonym.text.words import LETTERS
 if TYPE_CHECKING:
     from allonym.models.wordtagger import WordTagger
 
-_PACKAGE = "allonym_languages"
-PACKAGE_LANGUAGES = frozenset("da de hr hu no pt ro ru sk sl sv".split())
-"""ISO 639 codes of what the package reads, for those who have not installed it."""
+PACKAGES = {"languages": frozenset("da de hr hu no pt ro ru sk sl sv".split()), "polish": frozenset({"pl"})}
+"""Packages below ``packages`` to ISO 639 codes of what they read, for those who have not installed them."""
 
 _ALIKE = {"nb": "no", "nn": "no", "bs": "hr"}
 """Languages that are read as another, which they resemble in writing."""
@@ -44,56 +44,58 @@ Thresholds = Mapping[str, float]
 
 
 @cache
-def load_package() -> WordTagger | None:
-    """The model of the package; None where it is not installed."""
-    spec = find_spec(_PACKAGE)
-    if spec is None or spec.origin is None:
-        return None
-    from allonym.models.wordtagger import WordTagger  # which needs NumPy
+def load_packages() -> Mapping[str, WordTagger]:
+    """The models of the packages that are installed, by the languages that they read."""
+    models: dict[str, WordTagger] = {}
+    for name in filter(_is_installed, PACKAGES):
+        from allonym.models.wordtagger import WordTagger  # which needs NumPy
 
-    return WordTagger(Path(spec.origin).parent)
+        model = WordTagger(Path(find_spec(f"allonym_{name}").origin).parent)  # type: ignore[union-attr, arg-type]
+        models |= dict.fromkeys(sorted(set(model.about["languages"]) - _CYRILLIC), model)
+    return models
+
+
+def _is_installed(package: str) -> bool:
+    spec = find_spec(f"allonym_{package}")
+    return spec is not None and spec.origin is not None
 
 
 def list_package_languages() -> frozenset[str]:
-    """ISO 639 codes of the languages that the package reads; none where it is not installed."""
-    model = load_package()
-    if model is None:
-        return frozenset()
-    earned = frozenset(model.about["languages"]) - _CYRILLIC
+    """ISO 639 codes of the languages that installed packages read."""
+    earned = frozenset(load_packages())
     return earned | {code for code, other in _ALIKE.items() if other in earned}
 
 
 def advise_package(unread: Iterable[str]) -> str:
     """Say how some unread languages can be read, as the end of a warning; empty where nothing can be done."""
-    codes = [code for code in unread if code in PACKAGE_LANGUAGES or _ALIKE.get(code) in PACKAGE_LANGUAGES]
-    if not codes or find_spec(_PACKAGE) is not None:
-        return ""
-    return f"; 'pip install ./packages/languages' in a copy of the repository reads {name_languages(codes)}"
+    out = ""
+    for package, languages in PACKAGES.items():
+        codes = [code for code in unread if _ALIKE.get(code, code) in languages]
+        if codes and not _is_installed(package):
+            out += f"; 'pip install ./packages/{package}' in a copy of the repository reads {name_languages(codes)}"
+    return out
 
 
 def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -> Callable[[Document], list[Span]]:
     """Build a function that finds names in the passages which the package reads.
 
     Args:
-        read_thresholds: from the package's points for one language (name to chance) to the threshold of each kind.
+        read_thresholds: from a package's points for one language (name to chance) to the threshold of each kind.
     """
-    model, languages = load_package(), list_package_languages()
-    if model is None:
-        return lambda document: []
-    points = model.about["points"]
+    models = load_packages()
     thresholds = {
-        code: read_thresholds({name: table[_ALIKE.get(code, code)] for name, table in points.items()})
-        for code in languages
+        code: read_thresholds({name: table[code] for name, table in model.about["points"].items()})
+        for code, model in models.items()
     }
 
     def find_names(document: Document) -> list[Span]:
         text = document.text
         out: list[Span] = []
         for passage in list_unread(text, {ENGLISH}):
-            if passage.language in languages and thresholds[passage.language]:
-                language = _ALIKE.get(passage.language, passage.language)
+            language = _ALIKE.get(passage.language, passage.language)
+            if thresholds.get(language):
                 piece = text[passage.start : passage.end]
-                spans = extract_names(piece, model, language, thresholds[passage.language])
+                spans = extract_names(piece, models[language], language, thresholds[language])
                 spans = [part for span in spans if (part := _trim_ordinary_words(piece, span, language))]
                 out += [Span(s.start + passage.start, s.end + passage.start, s.label, s.score, TAGGER) for s in spans]
         return out

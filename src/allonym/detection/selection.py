@@ -17,7 +17,7 @@ from typing import Literal
 from allonym import registry
 from allonym.detection import OPENING_MARKS, TAGGER, Detector
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
-from allonym.detection.languages import Passage, list_unread, name_languages
+from allonym.detection.languages import ENGLISH, Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths, is_typical_name
 from allonym.detection.mentions import (
@@ -121,7 +121,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
     if unread and policy.unknown_language == "cover":
         candidates = _cover_passages(folded, unread, candidates)
     else:
-        read = {p.language for p in weakly_read} - {p.language for p in unread}
+        read = list_package_languages() - {p.language for p in unread}
         candidates += _find_in_passages(folded, weakly_read, candidates, read)
     if "rules" in policy.detectors:
         candidates += find_names_in_paths(folded)
@@ -156,12 +156,15 @@ def count_unread_characters(document: Document, policy: Policy) -> dict[str, int
 def _list_unread_passages(
     folded: str, prose: Prose | None, policy: Policy, *, counts_package: bool = True
 ) -> tuple[Passage, ...]:
-    """The passages in languages that no detector reads; of these, the small tagger of other languages may not count."""
-    languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in build_detectors(policy)))
-    if not languages:
+    """The passages in languages that no detector reads; of these, small taggers of other languages may not count."""
+    readers = [detector for detector in build_detectors(policy) if getattr(detector, "languages", ())]
+    if not readers:
         return ()
     if not counts_package:
-        languages -= list_package_languages() - {policy.language}
+        readers = [detector for detector in readers if not getattr(detector, "reads_weakly", False)]
+    languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in readers))
+    if not counts_package:
+        languages = (languages or {ENGLISH}) - (list_package_languages() - {policy.language})
     if prose is None:
         return list_unread(folded, languages)
     return tuple(prose.restore_offsets(list_unread(prose.document.text, languages)))

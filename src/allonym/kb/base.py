@@ -150,6 +150,10 @@ class KnowledgeBase:
         rows = self._query_rows(f"SELECT folded, name FROM name WHERE {where}", *args)
         return tuple(sorted({name or folded.capitalize() for folded, name in rows}))
 
+    def list_known_names(self, part: str) -> tuple[str, ...]:
+        """List all names of a part, ``first`` or ``last``, in plain form: also those that may not replace others."""
+        return tuple(str(row[0]) for row in self._query_rows("SELECT DISTINCT folded FROM name WHERE part = ?", part))
+
     @_cache_results(8192)
     def name_facts(self, word: str) -> tuple[NameFact, ...]:
         """Return what is known of a word as a name, the most typical first; names that may not replace others too."""

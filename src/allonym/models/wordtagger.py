@@ -1,7 +1,9 @@
-"""A small tagger of names for many languages: a network over words, from hashed features of each word.
+"""Small taggers for languages other than English: a network over words, from hashed features of each word.
 
-The features of a word (its letters, beginnings, ends and shape) and the language each have a row of one table; their
-sum goes through residual convolutions over neighbouring words. The table is int8 with a scale for each row.
+The features of a word (its letters, beginnings, ends and shape, the gap before it, how frequent it is in the language,
+whether lists know it as a name) and the language each have a row of one table. Their sum goes through residual
+convolutions over words that are more and more apart, and a chain over neighbouring tags (a linear-chain conditional
+random field, Lafferty et al. 2001) turns the scores into chances. The table is int8 with a scale for each row.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -17,28 +21,31 @@ from zlib import crc32
 import numpy as np
 
 KINDS = ("PERSON", "LOCATION", "ORGANIZATION")
-ROWS = 1 << 16
-FEATURES = 12
-_WORD = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
+_WORD = re.compile(r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,4}|\d+(?:[.,:/-]\d+)*|[^\W\d_]+|[^\w\s]|_")
+_DIGIT = re.compile(r"\d")
 _RUN = re.compile(r"(.)\1+")
+_LAYERS = ("first", "layers", "last")
+_INFLECTED = frozenset("cs et fi hr hu pl ro ru sk sl sr".split())  # languages in which names have endings
+_LEAST_STEM = 4  # letters
+_OF_LETTERS = 12  # features that a word has by its letters alone
 _LONGEST = 256  # words that are read at once
-_MARGIN = 16  # words of context on either side of them
+_MARGIN = 24  # words of context on either side of them
 
 
 def split_words(text: str) -> list[tuple[int, int]]:
-    """The half-open places of words, numbers and marks."""
+    """The half-open places of words, mail addresses, numbers (dates in figures are one) and marks."""
     return [match.span() for match in _WORD.finditer(text)]
 
 
 @lru_cache(maxsize=200_000)
-def hash_features(word: str) -> tuple[int, ...]:
-    """The table rows of the features of a word, ``FEATURES`` in number, each below ``ROWS``."""
+def _hash_letters(word: str, size: int) -> tuple[int, ...]:
     low = word.lower()
-    bare = "".join(c for c in unicodedata.normalize("NFD", low) if not unicodedata.combining(c))
+    bare = _drop_marks(low)
+    form = _DIGIT.sub("9", low)  # numbers are told by their form
     shape = "".join("X" if c.isupper() else "x" if c.isalpha() else "9" if c.isdigit() else c for c in word)
     names = (
-        f"w{low}",
-        f"b{bare}",
+        f"w{form}",
+        f"b{_drop_marks(form)}",
         f"p2{bare[:2]}",
         f"p3{bare[:3]}",
         f"p4{bare[:4]}",
@@ -50,12 +57,86 @@ def hash_features(word: str) -> tuple[int, ...]:
         "t" + _RUN.sub(r"\1+", shape),
         f"l{shape[:1]}{min(len(word), 9)}",
     )
-    return tuple(crc32(name.encode("utf-8", "surrogatepass")) % ROWS for name in names)
+    return tuple(_hash(name, size) for name in names)
 
 
-def hash_language(code: str) -> int:
-    """The table row of a language."""
-    return crc32(f"@{code}".encode()) % ROWS
+def _drop_marks(word: str) -> str:
+    """A word in plain letters."""
+    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
+
+
+def _hash(name: str, size: int) -> int:
+    return crc32(name.encode("utf-8", "surrogatepass")) % size
+
+
+def hash_language(code: str, size: int) -> int:
+    """The row of a language in a table of some size."""
+    return _hash(f"@{code}", size)
+
+
+class WordLists:
+    """How frequent words are in languages, and which are known as names; of each only a hash is kept.
+
+    Args:
+        keys: uint32, sorted: hashes of a language's code and a word, or of a plain word alone.
+        values: uint8, the same number: a class of frequency above 0, or for plain words the sum of 1 (given name), 2
+            (family name) and 4 (place).
+    """
+
+    def __init__(self, keys: Any, values: Any) -> None:
+        self.keys, self.values = keys, values
+        self.find = lru_cache(maxsize=200_000)(self._find)
+        self.hash_rows = lru_cache(maxsize=200_000)(self._hash_rows)
+
+    @staticmethod
+    def hash(word: str, language: str = "") -> int:
+        """The key of a word in a language, or of one that lists know as a name."""
+        low = word.lower()
+        return _hash(f"{language} {low if language else _drop_marks(low).replace('ł', 'l')}", 1 << 32)
+
+    def _find(self, word: str, language: str = "") -> int:
+        """The value of a word in a language, or of a plain word; 0 where it is not listed."""
+        key = self.hash(word, language)
+        place = int(np.searchsorted(self.keys, np.uint32(key)))
+        return int(self.values[place]) if place < len(self.keys) and self.keys[place] == key else 0
+
+    def _find_inflected(self, word: str) -> int:
+        """The lists that know a word without its ending ("Kowalskiego", "Anny"), plus 8; 0 where none does."""
+        bare = _drop_marks(word.lower())
+        stems = (bare[:-cut] for cut in range(1, 4) if len(bare) - cut >= _LEAST_STEM)
+        forms = (form for stem in stems for form in (stem, f"{stem}a"))
+        return next((lists + 8 for form in forms if (lists := self.find(form))), 0)
+
+    def _hash_rows(self, word: str, language: str, size: int) -> tuple[int, int, int]:
+        """The rows of a word's frequency, of the lists that know it, and of both with its capitals."""
+        frequency = self.find(word, language) if language else "?"
+        lists = self.find(word) or (self._find_inflected(word) if language in _INFLECTED else 0)
+        capitals = f"{word[:1].isupper():d}{word[1:2].isupper():d}"
+        names = (f"f{frequency}", f"n{lists}", f"c{capitals} {frequency} {lists}")
+        return (_hash(names[0], size), _hash(names[1], size), _hash(names[2], size))
+
+
+def hash_words(
+    words: Sequence[str], gaps: Sequence[str], language: str, size: int, lists: WordLists | None = None
+) -> Any:
+    """The rows of the features of each word in a table of some size (words, features).
+
+    Args:
+        gaps: what stands before each word.
+        language: ISO 639 code; empty where it is not told.
+    """
+    kinds = {kind: _hash(f"g{kind}", size) for kind in ("", " ", "\n")}
+    rows = [
+        (*_hash_letters(word, size), kinds["\n" if "\n" in gap else gap[:1] and " "])
+        + (lists.hash_rows(word, language, size) if lists else ())
+        for word, gap in zip(words, gaps, strict=True)
+    ]
+    return np.array(rows, np.int64)
+
+
+def list_gaps(text: str, borders: Sequence[tuple[int, int]]) -> list[str]:
+    """What stands before each word; a text begins a line."""
+    return [text[a:b] if b else "\n" for (_, a), (b, _) in pairwise([(0, 0), *borders])]
 
 
 class WordTagger:
@@ -63,32 +144,53 @@ class WordTagger:
 
     def __init__(self, folder: Path) -> None:
         self.about: dict[str, Any] = json.loads((folder / "model.json").read_text("utf-8"))
+        self.labels: tuple[str, ...] = tuple(self.about["labels"])
         with np.load(folder / "weights.npz") as data:
-            self._weights = {name: data[name].astype(np.float32) for name in data.files if "table" not in name}
-            self._table, self._scale = data["table"], data["table.scale"]
+            self._weights = {
+                name: data[name].astype(np.float32)
+                for name in data.files
+                if "." not in name or name.split(".")[0] in _LAYERS
+            }
+            self._table, self._scale = data["table"], data["table.scale"].astype(np.float32)
+            self._lists = WordLists(data["lists.keys"], data["lists.values"]) if "lists.keys" in data else None
 
     def __call__(self, text: str, language: str) -> tuple[list[tuple[int, int]], Any]:
-        """Return the places of words and the chances ``(words, 1 + 2 * kinds)`` of O, B and I of each kind."""
-        borders = split_words(text)
-        rows = np.array([hash_features(text[a:b]) for a, b in borders], dtype=np.int64).reshape(-1, FEATURES)
+        """Return the places of words and the chances ``(words, 1 + 2 * labels)`` of O, B and I of each label."""
+        borders, size = split_words(text), len(self._table)
+        words = [text[a:b] for a, b in borders]
+        rows = hash_words(words, list_gaps(text, borders), language, size, self._lists)
+        if words and not self.about["gaps"]:
+            rows = rows[:, :_OF_LETTERS]
         parts = []
         for start in range(0, len(rows), _LONGEST):
             first = max(0, start - _MARGIN)
-            chances = self._run(rows[first : start + _LONGEST + _MARGIN], hash_language(language))
+            chances = self._run(rows[first : start + _LONGEST + _MARGIN], hash_language(language, size))
             parts.append(chances[start - first : start - first + _LONGEST])
-        return borders, np.concatenate(parts) if parts else np.zeros((0, 1 + 2 * len(KINDS)), np.float32)
+        return borders, np.concatenate(parts) if parts else np.zeros((0, 1 + 2 * len(self.labels)), np.float32)
 
     def _run(self, rows: Any, language: int) -> Any:
         weights = self._weights
         x = (self._table[rows].astype(np.float32) * self._scale[rows]).sum(1)
         x = x + self._table[language].astype(np.float32) * self._scale[language]
         x = np.tanh(x @ weights["first.weight"].T + weights["first.bias"])
-        for n in range(self.about["layers"]):
+        for n, distance in enumerate(self.about["layers"]):
             kernel = weights[f"layers.{n}.weight"]  # (out, in, 3)
-            pad = np.pad(x, ((1, 1), (0, 0)))
-            y = sum(pad[k : k + len(x)] @ kernel[:, :, k].T for k in range(3)) + weights[f"layers.{n}.bias"]
-            x = x + np.maximum(y, 0)
-        logits = x @ weights["last.weight"].T + weights["last.bias"]
-        logits -= logits.max(1, keepdims=True)
-        chances = np.exp(logits)
-        return chances / chances.sum(1, keepdims=True)
+            pad = np.pad(x, ((distance, distance), (0, 0)))
+            y = sum(pad[k * distance : k * distance + len(x)] @ kernel[:, :, k].T for k in range(3))
+            x = x + np.maximum(y + weights[f"layers.{n}.bias"], 0)
+        scores = x @ weights["last.weight"].T + weights["last.bias"]
+        return chain_tags(np.exp(scores - scores.max(1, keepdims=True)), np.exp(weights["chain"]))
+
+
+def chain_tags(scores: Any, chain: Any) -> Any:
+    """The chance of each tag of each word (words, tags), by the forward-backward algorithm."""
+    ahead, behind = scores.copy(), np.ones_like(scores)
+    ahead[0] /= ahead[0].sum()
+    for n in range(1, len(scores)):
+        row = (ahead[n - 1] @ chain) * scores[n]
+        ahead[n] = row / row.sum()
+    for n in range(len(scores) - 2, -1, -1):
+        row = chain @ (behind[n + 1] * scores[n + 1])
+        behind[n] = row / row.sum()
+    chances = ahead * behind
+    return chances / chances.sum(1, keepdims=True)

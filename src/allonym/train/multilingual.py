@@ -1,10 +1,12 @@
-"""Trains the small tagger of many languages (:mod:`allonym.models.wordtagger`) and measures it.
+"""Trains the small taggers of other languages (:mod:`allonym.models.wordtagger`).
 
-usage: python -m allonym.train.multilingual DATA OUT [--minutes 5]
+usage: python -m allonym.train.multilingual DATA OUT [--recipe languages] [--epochs N]
 
-DATA is a folder with the JSONL files of ``multilingual.toml``. OUT gets ``weights.npz`` and ``model.json``. Each
-corpus is divided by document (:func:`~allonym.train.corpus.assign_train_dev_test`); operating points are chosen on the
-dev parts, figures come from the test parts, and from corpora that nothing was trained on.
+DATA is a folder with the JSONL files that the recipe names, below ``train/words``: ``languages``, ``polish`` or
+``clinical_spanish``. OUT gets ``weights.npz`` and ``model.json``, and ``checkpoint.pt`` while the training lasts, from
+which a second run goes on. Each corpus is divided by document
+(:func:`~allonym.train.corpus.assign_train_dev_test`); operating points are chosen on the dev parts, figures come from
+the test parts, and from corpora that nothing was trained on (:mod:`allonym.train.multilingual_score`).
 """
 
 from __future__ import annotations
@@ -14,79 +16,116 @@ import gzip
 import json
 import random
 import sys
-import time
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from allonym.errors import DataError, require_extra
-from allonym.models.wordtagger import FEATURES, KINDS, ROWS, WordTagger, hash_features, hash_language, split_words
+from allonym.kb import KnowledgeBase
+from allonym.models.wordtagger import WordLists, WordTagger, hash_language, hash_words, list_gaps, split_words
 from allonym.train.corpus import assign_train_dev_test
+from allonym.train.multilingual_score import OPEN, Sentence, measure_model, measure_strict_f1
 
 with require_extra("training the tagger", "train"):
     import torch
     from torch import Tensor, nn
     from torch.nn import functional
 
-_TAGS = 1 + 2 * len(KINDS)
-_OPEN = -100  # the loss leaves such words out
-_LAYERS, _IN, _WIDTH = 3, 64, 128
+_IN = 64
+_FEATURES = 13  # of a word, without those of lists
 _BATCH = 3000  # words
-_POINTS = {"high-recall": 0.08, "balanced": 0.06, "high-precision": 0.02}
-_LEAST_COVERED, _AT = 0.9, "high-recall"
-_FEWEST = 300  # words of names that a figure needs
-_SAME = {"nb": "no", "nn": "no"}
-
-Read = Callable[[str, str], tuple[list[tuple[int, int]], Any]]
-"""From a text and its language to the places of its words and their chances, as :class:`WordTagger`."""
+_PIECE = 120  # words of a text that are read at once
+_WORD_FEATURES = 6  # those that tell a word itself, which are left out now and then
+_SMALL, _BIG = 0.07, 0.03  # share of the texts that are shown in small letters, and in capitals
+_LEAST_SHARE = 3e-7  # of all words, from which on a word is frequent enough to be listed
+_LISTED = {"hr": "sh", "sr": "sh", "no": "nb"}  # as wordfreq calls them
+_SWAP = 0.2  # share of the names that are swapped for one of the knowledge base
+_NAMES = {  # names and cities of these languages hardly have other forms in a sentence
+    "de": ("german", "DE"),
+    "fr": ("french", "FR"),
+    "nl": ("dutch", "NL"),
+    "es": ("spanish", "ES"),
+    "pt": ("portuguese", "PT"),
+    "sv": ("scandinavian", "SE"),
+    "da": ("scandinavian", "DK"),
+    "no": ("scandinavian", "NO"),
+}
 
 
 @dataclass(slots=True)
-class Sentence:
-    """A text with the tag of each word: 0 for none, ``_OPEN`` where the corpus does not say."""
+class Batch:
+    """Pieces of texts: rows (texts, words, features), languages (texts), tags and whether a word is there."""
 
-    language: str
-    source: str
-    text: str
-    borders: list[tuple[int, int]]
-    tags: list[int]
+    rows: Tensor
+    languages: Tensor
+    tags: Tensor
+    is_word: Tensor
 
 
 class Network(nn.Module):
     """The network of :class:`~allonym.models.wordtagger.WordTagger` in torch."""
 
-    def __init__(self) -> None:
+    def __init__(self, recipe: dict[str, Any]) -> None:
         super().__init__()
-        self.table = nn.Embedding(ROWS, _IN)
+        tags, width = 1 + 2 * len(recipe["labels"]), recipe["width"]
+        self.table = nn.Embedding(recipe["rows"], _IN)
         nn.init.normal_(self.table.weight, std=0.1)
-        self.first = nn.Linear(_IN, _WIDTH)
-        self.layers = nn.ModuleList(nn.Conv1d(_WIDTH, _WIDTH, 3, padding=1) for _ in range(_LAYERS))
-        self.last = nn.Linear(_WIDTH, _TAGS)
+        self.first = nn.Linear(_IN, width)
+        self.layers = nn.ModuleList(
+            nn.Conv1d(width, width, 3, padding=distance, dilation=distance) for distance in recipe["layers"]
+        )
+        self.last = nn.Linear(width, tags)
+        self.chain = nn.Parameter(torch.zeros(tags, tags))
 
-    def forward(self, rows: Tensor, languages: Tensor, keep: Tensor) -> Tensor:
-        """Return logits ``(texts, words, tags)`` for rows ``(texts, words, features)``; ``keep`` zeroes features."""
-        x = (self.table(rows) * keep[..., None]).sum(2) + self.table(languages)[:, None]
-        mask = (rows.sum(2) > 0).float()[..., None]
+    def forward(self, batch: Batch, keep: Tensor) -> Tensor:
+        """Return scores ``(texts, words, tags)``; ``keep``, shaped as the rows, says how much a feature counts."""
+        texts, words, _ = batch.rows.shape
+        x = functional.embedding_bag(
+            batch.rows.flatten(0, 1), self.table.weight, per_sample_weights=keep.flatten(0, 1), mode="sum"
+        ).view(texts, words, -1)
+        x = x + self.table(batch.languages)[:, None]
+        mask = batch.is_word[..., None].float()
         x = functional.dropout(torch.tanh(self.first(x)), 0.2, self.training) * mask
         for layer in self.layers:
             y = functional.relu(layer(x.transpose(1, 2)).transpose(1, 2))
             x = (x + functional.dropout(y, 0.2, self.training)) * mask
         return self.last(x)  # type: ignore[no-any-return]
 
+    def compute_loss(self, batch: Batch, keep: Tensor) -> Tensor:
+        """The mean over words of minus the log chance of all sequences of tags that the corpus allows."""
+        scores = self(batch, keep)
+        tags = torch.arange(scores.shape[-1])
+        allowed = (batch.tags[..., None] == tags) | (batch.tags[..., None] == OPEN)
+        scores = (scores - scores.amax(-1, keepdim=True).detach()).exp()
+        both = torch.cat([scores, scores * allowed])  # of any sequence, and of those that are right
+        is_word, chain = torch.cat([batch.is_word, batch.is_word]).unbind(1), self.chain.exp()
+        columns = both.unbind(1)
+        ahead = columns[0]
+        total = ahead.sum(-1)
+        ahead, logs = ahead / total[:, None], total.log()
+        for column, is_there in zip(columns[1:], is_word[1:], strict=True):
+            row = (ahead @ chain) * column + 1e-30
+            total = row.sum(-1)
+            ahead = torch.where(is_there[:, None], row / total[:, None], ahead)
+            logs = logs + torch.where(is_there, total.log(), 0.0)
+        everything, right = logs.chunk(2)
+        return (everything - right).sum() / batch.is_word.sum()
+
 
 def read_corpus(path: Path, recipe: dict[str, Any]) -> dict[str, list[Sentence]]:
-    """Read a corpus: part (train, dev, test) to sentences."""
+    """Read a corpus: part (train, dev, test) to sentences. The outermost of nested names counts."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         records = [json.loads(line) for line in file]
     parts = assign_train_dev_test(records)
-    kinds = {label: n for n, kind in enumerate(KINDS) for label in recipe[kind]}
+    kinds = {label: n for n, labels in enumerate(recipe["labels"].values()) for label in labels}
     out: dict[str, list[Sentence]] = defaultdict(list)
     for record in records:
         borders = split_words(record["text"])
@@ -99,217 +138,278 @@ def read_corpus(path: Path, recipe: dict[str, Any]) -> dict[str, list[Sentence]]
                 continue
             for n, (start, end) in enumerate(borders):
                 if start < span["end"] and end > span["start"] and tags[n] == 0:
-                    tags[n] = _OPEN if is_open else 1 + 2 * kinds[label] + (not is_first)
+                    tags[n] = OPEN if is_open else 1 + 2 * kinds[label] + (not is_first)
                     is_first = False
-        language = _SAME.get(record["meta"]["lang"], record["meta"]["lang"])
+        language = recipe.get("same", {}).get(record["meta"]["lang"], record["meta"]["lang"])
         out[parts[str(record["id"])]].append(Sentence(language, path.name.split(".")[0], record["text"], borders, tags))
     return out
 
 
-def _make_batches(sentences: Sequence[Sentence], chance: random.Random) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Batches of rows, languages and tags, in chance order; every tenth text in small letters, some in capitals."""
-    pieces = [(s, n) for s in sentences for n in range(0, max(1, len(s.borders)), 120) if s.borders]
-    chance.shuffle(pieces)
-    pool = 2000
-    for start in range(0, len(pieces), pool):
-        group = sorted(pieces[start : start + pool], key=lambda p: min(120, len(p[0].borders) - p[1]))
-        batches: list[list[tuple[Sentence, int]]] = [[]]
-        longest = 0
-        for sentence, n in group:
-            longest = max(longest, min(120, len(sentence.borders) - n))
-            if longest * (len(batches[-1]) + 1) > _BATCH:
-                batches.append([])
-            batches[-1].append((sentence, n))
-        chance.shuffle(batches)
-        for batch in batches:
-            if batch:
-                yield _make_tensors(batch, chance)
+@dataclass(slots=True)
+class Piece:
+    """Words of a text, what stands before each, and their tags."""
+
+    words: list[str]
+    gaps: list[str]
+    tags: list[int]
 
 
-def _make_tensors(batch: Sequence[tuple[Sentence, int]], chance: random.Random) -> tuple[Tensor, Tensor, Tensor]:
-    length = max(min(120, len(s.borders) - n) for s, n in batch)
-    rows = np.zeros((len(batch), length, FEATURES), np.int64)
-    tags = np.full((len(batch), length), _OPEN)
-    for i, (sentence, n) in enumerate(batch):
+class Batches:
+    """Makes batches of pieces of texts, in chance order and of about equal lengths, each time in other variants.
+
+    Some texts are shown in small letters or capitals, names of people and cities are swapped for others of the
+    language, and a share of all findings (``mentions`` of the recipe) for others of their label.
+    """
+
+    def __init__(self, sentences: Sequence[Sentence], recipe: dict[str, Any], lists: WordLists | None) -> None:
+        self._sentences, self._lists = sentences, lists
+        self._size, self._labels = recipe["rows"], tuple(recipe["labels"])
+        self._shares, self._mentioned = recipe.get("shares", {}), recipe.get("mentions", 0.0)
+        self.words = sum(len(s.borders) * self._shares.get(s.source, 1) for s in sentences)
+        """Words of an epoch, about."""
+        self._mentions: dict[int, list[Piece]] = defaultdict(list)
+        for sentence in sentences if self._mentioned else ():
+            piece = _cut_piece(sentence, 0, len(sentence.borders))
+            for start, end in _list_runs(piece.tags):
+                self._mentions[piece.tags[start]].append(
+                    Piece(piece.words[start:end], piece.gaps[start:end], piece.tags[start:end])
+                )
+
+    def __call__(self, chance: random.Random) -> Iterator[Batch]:
+        """The batches of an epoch."""
+        cuts = []
+        for sentence in self._sentences:
+            if chance.random() >= self._shares.get(sentence.source, 1):
+                continue
+            length = len(sentence.borders)
+            shift = chance.randrange(_PIECE) if length > _PIECE else 0
+            borders = [0, *range(_PIECE - shift, length, _PIECE), length]
+            cuts += [(sentence, a, b) for a, b in pairwise(borders) if b > a]
+        chance.shuffle(cuts)
+        pool = 2000
+        for start in range(0, len(cuts), pool):
+            group = sorted(cuts[start : start + pool], key=lambda cut: cut[2] - cut[1])
+            batches: list[list[tuple[Sentence, int, int]]] = [[]]
+            for cut in group:
+                if (cut[2] - cut[1]) * (len(batches[-1]) + 1) > _BATCH:
+                    batches.append([])
+                batches[-1].append(cut)
+            chance.shuffle(batches)
+            yield from (self._make_batch(batch, chance) for batch in batches if batch)
+
+    def _make_batch(self, cuts: Sequence[tuple[Sentence, int, int]], chance: random.Random) -> Batch:
+        pieces = [self._vary(_cut_piece(*cut), cut[0].language, chance) for cut in cuts]
+        length = max(len(piece.words) for piece in pieces)
+        rows = np.zeros((len(pieces), length, _FEATURES + 3 * (self._lists is not None)), np.int64)
+        tags = np.full((len(pieces), length), OPEN)
+        is_word = np.zeros((len(pieces), length), bool)
+        languages: list[int] = []
+        for i, (piece, cut) in enumerate(zip(pieces, cuts, strict=True)):
+            language = cut[0].language if chance.random() < 0.9 else ""
+            languages.append(hash_language(language, self._size))
+            count = len(piece.words)
+            rows[i, :count] = hash_words(piece.words, piece.gaps, language, self._size, self._lists)
+            tags[i, :count] = piece.tags
+            is_word[i, :count] = True
+        return Batch(*map(torch.from_numpy, (rows, np.array(languages), tags, is_word)))
+
+    def _vary(self, piece: Piece, language: str, chance: random.Random) -> Piece:
+        if self._mentioned:
+            piece = self._swap_mentions(piece, chance)
+        if language in _NAMES:
+            _swap_names(piece, language, self._labels, chance)
         draw = chance.random()
-        text = sentence.text
-        words = [text[a:b] for a, b in sentence.borders[n : n + 120]]
-        if draw < 0.1:
-            words = [word.lower() if draw < 0.07 else word.upper() for word in words]
-        rows[i, : len(words)] = [hash_features(word) for word in words]
-        tags[i, : len(words)] = sentence.tags[n : n + 120]
-    languages = [hash_language(s.language if chance.random() < 0.9 else "") for s, _ in batch]
-    return torch.from_numpy(rows), torch.tensor(languages), torch.from_numpy(tags)
+        if draw < _SMALL + _BIG:
+            piece.words = [word.lower() if draw < _SMALL else word.upper() for word in piece.words]
+        return piece
+
+    def _swap_mentions(self, piece: Piece, chance: random.Random) -> Piece:
+        out, last = Piece([], [], []), 0
+        for start, end in _list_runs(piece.tags):
+            if chance.random() < self._mentioned and self._mentions[piece.tags[start]]:
+                other = chance.choice(self._mentions[piece.tags[start]])
+                out.words += piece.words[last:start] + other.words
+                out.gaps += piece.gaps[last : start + 1] + other.gaps[1:]
+                out.tags += piece.tags[last:start] + other.tags
+                last = end
+        return Piece(out.words + piece.words[last:], out.gaps + piece.gaps[last:], out.tags + piece.tags[last:])
+
+
+def _cut_piece(sentence: Sentence, start: int, end: int) -> Piece:
+    borders = sentence.borders[start:end]
+    gaps = list_gaps(sentence.text, sentence.borders[max(0, start - 1) : end])[-len(borders) :]
+    return Piece([sentence.text[a:b] for a, b in borders], gaps, list(sentence.tags[start:end]))
+
+
+def _list_runs(tags: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """The half-open places of whole findings."""
+    for start, tag in enumerate(tags):
+        if tag > 0 and tag % 2:
+            end = start + 1
+            while end < len(tags) and tags[end] == tag + 1:
+                end += 1
+            yield start, end
+
+
+def _swap_names(piece: Piece, language: str, labels: Sequence[str], chance: random.Random) -> None:
+    """Swap some names of people and cities for others of the language."""
+    first, last, cities = _list_names(language)
+    swaps = False
+    for n, (word, tag) in enumerate(zip(piece.words, piece.tags, strict=True)):
+        if tag % 2:
+            swaps = chance.random() < _SWAP
+        if tag > 0 and swaps and len(word) > 2 and word[0].isupper() and word[1:].islower():
+            label = labels[(tag - 1) // 2]
+            if label.startswith(("PERSON", "NOMBRE")):
+                piece.words[n] = chance.choice(first if tag % 2 and chance.random() < 0.7 else last)
+            elif label in ("LOCATION", "TERRITORIO"):
+                piece.words[n] = chance.choice(cities)
+
+
+@cache
+def _list_names(language: str) -> tuple[Sequence[str], Sequence[str], Sequence[str]]:
+    """Given names, family names and cities, each of one word."""
+    origin, country = _NAMES[language]
+    kb = KnowledgeBase.open()
+    cities = [item.label for item in kb.pool("city", country=country)]
+    first, last, cities = (
+        [n for n in names if n.isalpha()] for names in (kb.names("first", origin), kb.names("last", origin), cities)
+    )
+    return first, last, cities
 
 
 def train_network(
-    sentences: Sequence[Sentence], minutes: float, rate: float, report: Callable[[str], object]
+    sentences: Sequence[Sentence],
+    recipe: dict[str, Any],
+    lists: WordLists | None,
+    checkpoint: Path,
+    report: Callable[[str], object],
 ) -> Network:
-    """Train for a time; the rate falls to zero at its end. ``report`` is called with a line now and then."""
+    """Train for the recipe's epochs; the rate falls to zero at their end.
+
+    Args:
+        checkpoint: a file that is written after each epoch; if it is there, the training goes on from it.
+        report: called with a line now and then.
+    """
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    network, chance = Network(), random.Random(1)
-    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
-    start, step = time.monotonic(), 0
-    while True:
-        for rows, languages, tags in _make_batches(sentences, chance):
-            passed = (time.monotonic() - start) / (60 * minutes)
-            if passed >= 1:
-                return network.eval()
+    network, chance = Network(recipe), random.Random(1)
+    optimizer = torch.optim.Adam(network.parameters(), lr=recipe["rate"], fused=True)
+    batches = Batches(sentences, recipe, lists)
+    words_read, step, first = 0, 0, 0
+    if checkpoint.exists():
+        state = torch.load(checkpoint, weights_only=False)
+        network.load_state_dict(state["network"])
+        optimizer.load_state_dict(state["optimizer"])
+        chance.setstate(state["chance"])
+        torch.set_rng_state(state["torch"])
+        words_read, step, first = state["words_read"], state["step"], state["epoch"]
+    for epoch in range(first, recipe["epochs"]):
+        losses = []
+        for batch in batches(chance):
+            left = max(0.0, 1 - words_read / (recipe["epochs"] * batches.words))
             for group in optimizer.param_groups:
-                group["lr"] = rate * min(1.0, (step + 1) / 100) * (1 - passed)
-            keep = torch.ones(rows.shape)
-            keep[..., :6] *= (torch.rand(*rows.shape[:2], 1) > 0.25).float()  # as if the word were unknown
-            keep[..., :6] *= (torch.rand(*rows.shape[:2], 6) > 0.1).float()
-            loss = functional.cross_entropy(network(rows, languages, keep).flatten(0, 1), tags.flatten())
+                group["lr"] = recipe["rate"] * min(1.0, (step + 1) / 100) * left
+            keep = torch.ones(batch.rows.shape)
+            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], 1) > 0.3).float()  # as if unknown
+            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], _WORD_FEATURES) > 0.1).float()
+            loss = network.compute_loss(batch, keep)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(network.parameters(), 5.0)
             optimizer.step()
-            step += 1
-            if step % 100 == 0:
-                report(f"step {step}: {loss.item():.4f}, {100 * passed:.0f} % of the time\n")
+            losses.append(loss.item())
+            words_read, step = words_read + int(batch.is_word.sum()), step + 1
+        state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "chance": chance.getstate()}
+        state |= {"torch": torch.get_rng_state(), "words_read": words_read, "step": step, "epoch": epoch + 1}
+        torch.save(state, checkpoint)
+        report(f"epoch {epoch + 1} of {recipe['epochs']}: loss {sum(losses) / len(losses):.4f}\n")
+    return network.eval()
 
 
-def save_network(network: Network, folder: Path, about: dict[str, Any]) -> None:
+def collect_lists(languages: Iterable[str]) -> WordLists:
+    """Collect the words that are frequent in languages (wordfreq) and the names that the knowledge base knows."""
+    with require_extra("training the tagger", "train"):
+        import wordfreq
+    table: dict[int, int] = {}
+    listed_languages = wordfreq.available_languages()
+    for language in languages:
+        listed = _LISTED.get(language, language)
+        for word, share in wordfreq.get_frequency_dict(listed).items() if listed in listed_languages else ():
+            if share >= _LEAST_SHARE and word.isalpha():
+                table[WordLists.hash(word, language)] = min(7, 1 + int(np.log10(share / _LEAST_SHARE) * 2))
+    kb, names = KnowledgeBase.open(), defaultdict[int, int](int)
+    places = [item.label for kind in ("city", "country", "region") for item in kb.pool(kind)]
+    for bit, listed_names in ((1, kb.list_known_names("first")), (2, kb.list_known_names("last")), (4, places)):
+        for name in listed_names:
+            names[WordLists.hash(name)] |= bit
+    table |= names
+    keys = np.array(sorted(table), np.uint32)
+    return WordLists(keys, np.array([table[int(key)] for key in keys], np.uint8))
+
+
+def save_network(network: Network, lists: WordLists | None, folder: Path, about: dict[str, Any]) -> None:
     """Write the weights, the table as int8, and what is known about them."""
-    folder.mkdir(parents=True, exist_ok=True)
     weights = {name: value.detach().numpy() for name, value in network.state_dict().items()}
     table = weights.pop("table.weight")
     scale = np.maximum(np.abs(table).max(1, keepdims=True), 1e-9) / 127
     arrays: dict[str, Any] = {name: value.astype(np.float16) for name, value in weights.items()}
-    arrays |= {"table": np.round(table / scale).astype(np.int8), "table.scale": scale.astype(np.float32)}
+    arrays |= {"table": np.round(table / scale).astype(np.int8), "table.scale": scale.astype(np.float16)}
+    if lists:
+        arrays |= {"lists.keys": lists.keys, "lists.values": lists.values}
     np.savez_compressed(folder / "weights.npz", **arrays)
     (folder / "model.json").write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
-def judge_words(read: Read, sentences: Sequence[Sentence]) -> tuple[Any, Any, Any, Any]:
-    """Judge words: arrays of their chance to be in a name, letters, whether they are, and the name's number or -1."""
-    chances, sizes, is_name, names = [], [], [], []
-    name = -1
-    for sentence in sentences:
-        _, table = read(sentence.text, sentence.language)
-        for n, tag in enumerate(sentence.tags):
-            word = sentence.text[slice(*sentence.borders[n])]
-            if tag == _OPEN:
-                continue
-            name += tag % 2
-            chances.append(1 - table[n, 0])
-            sizes.append(len(word) if word.isalnum() else 0)
-            is_name.append(tag > 0)
-            names.append(name if tag else -1)
-    return np.array(chances), np.array(sizes), np.array(is_name, bool), np.array(names)
-
-
-def choose_threshold(judged: tuple[Any, Any, Any, Any], needless: float) -> float:
-    """The lowest chance at which at most a share of the letters outside of names is covered."""
-    chances, sizes, is_name, _ = judged
-    outside = chances[~is_name], sizes[~is_name]
-    order = np.argsort(-outside[0])
-    covered = np.cumsum(outside[1][order]) / max(1, outside[1].sum())
-    last = int(np.searchsorted(covered, needless, "right"))
-    return max(0.005, float(outside[0][order][min(last, len(order) - 1)]))
-
-
-def measure_cover(judged: tuple[Any, Any, Any, Any], threshold: float) -> dict[str, float]:
-    """Shares: name words covered, names wholly missed, and letters outside of names covered."""
-    chances, sizes, is_name, names = judged
-    hit = chances > threshold
-    real = is_name & (sizes > 0)
-    everything, touched = set(names[real].tolist()), set(names[real & hit].tolist())
-    return {
-        "covered": round(float(hit[real].mean()), 4),
-        "missed": round(1 - len(touched) / max(1, len(everything)), 4),
-        "needless": round(float((sizes * hit)[~is_name].sum() / max(1, sizes[~is_name].sum())), 4),
-        "words": int(real.sum()),
-    }
-
-
-def measure_strict_f1(read: Read, sentences: Sequence[Sentence]) -> float:
-    """F1 of names with exact borders and kind, of the likeliest tags; words that a corpus leaves open do not count."""
-    right = predicted = gold = 0
-    for sentence in sentences:
-        tags = np.array(sentence.tags)
-        guess = np.where(tags == _OPEN, 0, read(sentence.text, sentence.language)[1].argmax(1))
-        a, b = _list_names(np.where(tags == _OPEN, 0, tags)), _list_names(guess)
-        right, predicted, gold = right + len(a & b), predicted + len(b), gold + len(a)
-    return round(2 * right / max(1, predicted + gold), 4)
-
-
-def _list_names(tags: Any) -> set[tuple[int, int, int]]:
-    out: set[tuple[int, int, int]] = set()
-    start = kind = 0
-    for n, tag in enumerate([*tags.tolist(), 0]):
-        if kind and (tag == 0 or tag % 2 or (tag + 1) // 2 != kind):
-            out.add((start, n, kind))
-            kind = 0
-        if tag and not kind:
-            start, kind = n, (tag + 1) // 2
-    return out
-
-
-def measure_model(
-    model: WordTagger, dev: Sequence[Sentence], test: Sequence[Sentence], beside: Sequence[Sentence]
-) -> dict[str, Any]:
-    """Choose operating points on the dev parts, and measure them by language on the test parts and other corpora."""
-    read = lru_cache(maxsize=None)(model)
-    points: dict[str, dict[str, float]] = {name: {} for name in _POINTS}
-    measured: dict[str, Any] = {}
-    for code in sorted({s.language for s in test}):
-        judged = judge_words(read, [s for s in dev if s.language == code])
-        for name, needless in _POINTS.items():
-            points[name][code] = round(choose_threshold(judged, needless), 4)
-        groups = {"test": [s for s in test if s.language == code]}
-        for sentence in (*groups["test"], *(s for s in beside if s.language == code)):
-            groups.setdefault(sentence.source, []).append(sentence)
-        for group, sentences in groups.items():
-            figures: dict[str, Any] = {"strict_f1": measure_strict_f1(read, sentences)}
-            judged = judge_words(read, sentences)
-            figures |= {name: measure_cover(judged, points[name][code]) for name in _POINTS}
-            measured.setdefault(code, {})[group] = figures
-    earned = [
-        code
-        for code, groups in measured.items()
-        if groups["test"][_AT]["words"] >= _FEWEST
-        and groups["test"][_AT]["covered"] >= _LEAST_COVERED
-        and groups["test"][_AT]["needless"] <= 0.09
-    ]
-    return {"points": points, "measured": measured, "languages": earned}
-
-
-def load_parts(data: Path) -> dict[str, list[Sentence]]:
-    """Load the corpora of the recipe: train, dev and test parts, and ``beside``, those that nothing is trained on.
+def load_parts(data: Path, recipe: dict[str, Any]) -> dict[str, list[Sentence]]:
+    """Load the corpora of a recipe: train, dev and test parts, and ``beside``, those that nothing is trained on.
 
     Raises:
         DataError: a file of the recipe is not in the folder.
     """
-    recipe = _read_recipe()
     paths = {path.name.split(".")[0]: path for path in sorted(data.iterdir())}
     parts: dict[str, list[Sentence]] = defaultdict(list)
     for kind in ("train", "test"):
         for name in recipe[kind]:
             if name not in paths:
-                raise DataError(f"{data}: {name}.jsonl.gz is missing; multilingual.toml names the files that it takes")
+                raise DataError(f"{data}: {name}.jsonl.gz is missing; the recipe names the files that it takes")
             for part, sentences in read_corpus(paths[name], recipe).items():
                 parts[part if kind == "train" else "beside"] += sentences
     return parts
 
 
-def _read_recipe() -> dict[str, Any]:
-    return tomllib.loads(files("allonym.train").joinpath("multilingual.toml").read_text("utf-8"))
+def load_recipe(name: str) -> dict[str, Any]:
+    """Load a recipe below ``train/words``; a list of labels becomes a table."""
+    recipe = tomllib.loads(files("allonym.train").joinpath("words", f"{name}.toml").read_text("utf-8"))
+    if isinstance(recipe["labels"], list):
+        recipe["labels"] = {label: [label] for label in recipe["labels"]}
+    return recipe
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=5)
+    parser.add_argument("--recipe", default="languages", choices=("languages", "polish", "clinical_spanish"))
+    parser.add_argument("--epochs", type=int)
     options = parser.parse_args()
-    parts = load_parts(options.data)
-    network = train_network(parts["train"], options.minutes, _read_recipe()["rate"], sys.stderr.write)
-    about: dict[str, Any] = {"format": 1, "layers": _LAYERS, "licence": "CC BY-SA 4.0"}
-    save_network(network, options.out, about)
-    about |= measure_model(WordTagger(options.out), parts["dev"], parts["test"], parts["beside"])
-    save_network(network, options.out, about)
+    recipe = load_recipe(options.recipe)
+    recipe["epochs"] = options.epochs or recipe["epochs"]
+    parts = load_parts(options.data, recipe)
+    options.out.mkdir(parents=True, exist_ok=True)
+    lists = collect_lists(sorted({s.language for s in parts["train"]})) if recipe["lists"] else None
+    trained = parts["train"] + (parts["dev"] if recipe.get("dev") else [])
+    network = train_network(trained, recipe, lists, options.out / "checkpoint.pt", sys.stderr.write)
+    about: dict[str, Any] = {"format": 2, "gaps": True, "licence": recipe["licence"]}
+    about |= {"labels": list(recipe["labels"]), "layers": recipe["layers"]}
+    save_network(network, lists, options.out, about)
+    model = WordTagger(options.out)
+    if recipe.get("dev"):  # no operating points can be chosen
+        languages = sorted({sentence.language for sentence in parts["test"]})
+        about |= {"languages": languages, "measured": {"strict_f1": measure_strict_f1(model, parts["test"])}}
+    else:
+        about |= measure_model(model, parts["dev"], parts["test"], parts["beside"])
+    save_network(network, lists, options.out, about)
 
 
 if __name__ == "__main__":

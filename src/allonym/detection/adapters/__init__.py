@@ -48,6 +48,7 @@ class Adapter:
             since 0.5 is the default threshold of policies. Without one, all findings count with their own scores.
         reads_disguise: whether disguised regions are read a second time without their disguise.
         languages: ISO 639 codes of the languages that the model reads; empty: it does not read, it has rules.
+        reads_weakly: whether lists, fields and capitals are asked for names, too, in passages that are not English.
         reads_technical: whether it reads formulas, keys and numbers, too, and not prose alone.
     """
 
@@ -58,6 +59,7 @@ class Adapter:
     cut: Callable[[str], Iterable[Interval]] = lambda text: [(0, len(text))]
     reads_disguise: bool = True
     languages: frozenset[str] = frozenset()
+    reads_weakly: bool = False
     reads_technical: bool = False
 
     def __call__(self, document: Document) -> list[Span]:

@@ -1,4 +1,4 @@
-"""The detectors ``spacy``, ``mitie`` and ``flair``: named entity recognizers of these libraries.
+"""The detectors ``spacy``, ``mitie``, ``flair`` and ``word_tagger``: named entity recognizers.
 
 ``spacy`` also finds the spans of a group that the policy names. The model of ``mitie`` is a single file, or a folder
 that ``allonym train ner --backend mitie`` wrote; then words are split as they were in training. For other models
@@ -14,6 +14,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from allonym.detection import ANY_LANGUAGE
 from allonym.detection.adapters import OVERLAP, Adapter, Found, cut_windows
 from allonym.detection.adapters.labels import LabelMap
@@ -27,7 +29,9 @@ from allonym.detection.adapters.offline import (
 from allonym.detection.languages import read_model_languages
 from allonym.document import Interval
 from allonym.errors import DataError
+from allonym.models.runtime import HERE
 from allonym.models.words import split_words
+from allonym.models.wordtagger import WordTagger
 from allonym.policy import Policy
 
 SPACY_WORDS = 20_000
@@ -36,6 +40,9 @@ MITIE_WORDS = 5_000
 FLAIR_WORDS = 250
 """Words of a sentence of Flair, at most; the splitter's longer sentences are cut."""
 _FINDERS = ("ner", "beam_ner", "entity_ruler", "span_ruler", "spancat", "spancat_singlelabel")
+CLINICAL_SPANISH = "clinical_spanish"
+"""The small tagger that comes with allonym."""
+_MIDDLE = 0.5
 _MITIE_FILE = "ner_model.dat"
 
 
@@ -177,3 +184,62 @@ def _list_flair_labels(tagger: Any) -> set[str]:
     items = tagger.label_dictionary.get_items()
     bare = {item[2:] if item[1:2] == "-" and item[0] in "BIESLU" else item for item in items}
     return bare - {"O", "<unk>", "<START>", "<STOP>"}
+
+
+def build_word_detector(policy: Policy) -> Adapter:
+    """Build the detector for the small tagger that ``[detect.word_tagger]`` names.
+
+    Raises:
+        PolicyError, UnknownNameError: no model is named, or a label of it is not mapped.
+        DataError: the folder is not there or holds no tagger.
+    """
+    settings = policy.settings("word_tagger")
+    name = require_model(settings, "word_tagger")
+    model = _load_word_tagger(HERE / name if name == CLINICAL_SPANISH else Path(name))
+    languages = model.about["languages"]
+    language = policy.language if policy.language in languages else next(iter(languages), "")
+    least = settings["threshold"]
+
+    def read_windows(windows: Sequence[str]) -> Iterator[Iterator[Found]]:
+        return (list_findings(text, model, language, least) for text in windows)
+
+    labels = LabelMap(policy, "word_tagger", model_labels=model.labels)
+    # Abbreviations and addresses pass for other languages, so it reads every passage.
+    return Adapter("word_tagger", read_windows, labels, least, languages=ANY_LANGUAGE, reads_weakly=True)
+
+
+@lru_cache(maxsize=2)
+def _load_word_tagger(folder: Path) -> WordTagger:
+    try:
+        return WordTagger(folder)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"detect.word_tagger: {folder} holds no tagger of words: {type(error).__name__}") from None
+
+
+def list_findings(text: str, model: WordTagger, language: str, least: float) -> Iterator[Found]:
+    """The runs of words of one label that have at least some chance to be part of a finding, in reading order.
+
+    A mark at either end belongs to the run where it does so more likely than not.
+    """
+    borders, table = model(text, language)
+    chances = np.round(table.astype(np.float64), 4)  # the same for any number of threads
+    mass = chances[:, 1::2] + chances[:, 2::2]
+    labels = np.where(mass.sum(1) >= least, mass.argmax(1), -1).tolist()
+    begins = (chances[:, 1::2] > chances[:, 2::2]).tolist()
+    first = 0
+    for n in range(1, len(borders) + 1):
+        if n < len(borders) and labels[n] == labels[first] and not begins[n][labels[n]]:
+            continue
+        start, end = first, n
+        while labels[first] >= 0 and start < end and _is_loose_mark(text, borders[end - 1], chances[end - 1, 0]):
+            end -= 1
+        while labels[first] >= 0 and start < end and _is_loose_mark(text, borders[start], chances[start, 0]):
+            start += 1
+        if labels[first] >= 0 and start < end:
+            score = float(mass[start:end].sum(1).mean())
+            yield Found(borders[start][0], borders[end - 1][1], model.labels[labels[first]], score)
+        first = n
+
+
+def _is_loose_mark(text: str, place: Interval, chance: float) -> bool:
+    return not text[place[0]].isalnum() and chance > _MIDDLE
