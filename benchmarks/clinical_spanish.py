@@ -1,6 +1,6 @@
 """Clinical Spanish: the tagger of MEDDOCAN's 22 labels, and what its preset covers, on documents never trained on.
 
-usage: python benchmarks/clinical_spanish.py FILE [--part test] [--weights FOLDER] [--policy clinical-spanish] [--show N]
+usage: python benchmarks/clinical_spanish.py FILE [--part test] [--weights FOLDER] [--policy NAME] [--show N]
 
 FILE is meddocan_es_train_dev.jsonl.gz. The parts are those of training: a third of the documents is ``test``.
 

@@ -12,7 +12,7 @@ from allonym.detection.selection import build_detectors
 from allonym.document import Document
 from allonym.policy import Policy
 
-PACKAGE = Path(__file__).resolve().parents[2] / "packages" / "languages"
+PACKAGES = Path(__file__).resolve().parents[2] / "packages"
 GERMAN = (
     "Sehr geehrte Damen und Herren, die Besprechung mit Thorben Klingbeil wurde auf den nächsten Mittwoch verschoben. "
     "Er wohnt seit dem vergangenen Jahr in Hamburg und arbeitet dort in einem kleinen Büro."
@@ -22,8 +22,9 @@ ENGLISH = "Please send the minutes to Thorben Klingbeil, who moved to Hamburg wi
 
 @pytest.fixture
 def policy(monkeypatch):
-    """The default policy while the package is importable."""
-    monkeypatch.syspath_prepend(str(PACKAGE))
+    """The default policy while both packages are importable."""
+    for package in other_languages.PACKAGES:
+        monkeypatch.syspath_prepend(str(PACKAGES / package))
     importlib.invalidate_caches()
     other_languages.load_packages.cache_clear()
     build_detectors.cache_clear()
@@ -72,5 +73,18 @@ def test_a_policy_that_looks_for_people_alone_gets_no_places(policy):
 
 
 def test_what_is_said_of_the_package_is_what_it_reads(policy):
-    assert other_languages.list_package_languages() == other_languages.PACKAGES["languages"] | {"nb", "nn", "bs"}
-    assert other_languages.advise_package(["de"]) == ""
+    told = frozenset().union(*other_languages.PACKAGES.values())
+    assert other_languages.list_package_languages() == told | {"nb", "nn", "bs"}
+    assert other_languages.advise_package(["de", "pl"]) == ""
+
+
+def test_a_polish_text_is_read_by_a_package_of_its_own(policy):
+    text = (
+        "Wczoraj wieczorem spotkałem się z Bożydarem Kiełbasińskim, który od lat mieszka w Pruszkowie i pracuje dla "
+        "małej firmy. Opowiadał długo o swoich planach i o tym, jak zmieniła się okolica."
+    )
+    models = other_languages.load_packages()
+    assert models["pl"] is not models["de"] and models["pl"].about["licence"].startswith("GPL")
+    result = allonym.anonymize(text, policy)
+    assert "Kiełbasińskim" not in result.text and "Pruszkowie" not in result.text
+    assert "zmieniła się okolica" in result.text and result.report.unread == {}

@@ -27,7 +27,7 @@ from allonym.text.words import LETTERS
 if TYPE_CHECKING:
     from allonym.models.wordtagger import WordTagger
 
-PACKAGES = {"languages": frozenset("da de hr hu no pt ro ru sk sl sv".split()), "polish": frozenset({"pl"})}
+PACKAGES = {"languages": frozenset("da de et hr hu no pt ro ru sk sl sv".split()), "polish": frozenset({"pl"})}
 """Packages below ``packages`` to ISO 639 codes of what they read, for those who have not installed them."""
 
 _ALIKE = {"nb": "no", "nn": "no", "bs": "hr"}

@@ -164,7 +164,7 @@ def _list_unread_passages(
         readers = [detector for detector in readers if not getattr(detector, "reads_weakly", False)]
     languages = frozenset().union(*(getattr(detector, "languages", ()) for detector in readers))
     if not counts_package:
-        languages = (languages or {ENGLISH}) - (list_package_languages() - {policy.language})
+        languages = (languages or frozenset({ENGLISH})) - (list_package_languages() - {policy.language})
     if prose is None:
         return list_unread(folded, languages)
     return tuple(prose.restore_offsets(list_unread(prose.document.text, languages)))

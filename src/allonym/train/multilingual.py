@@ -83,6 +83,7 @@ class Network(nn.Module):
             nn.Conv1d(width, width, 3, padding=distance, dilation=distance) for distance in recipe["layers"]
         )
         self.last = nn.Linear(width, tags)
+        self.dropout = recipe.get("dropout", 0.2)
         self.chain = nn.Parameter(torch.zeros(tags, tags))
 
     def forward(self, batch: Batch, keep: Tensor) -> Tensor:
@@ -93,10 +94,10 @@ class Network(nn.Module):
         ).view(texts, words, -1)
         x = x + self.table(batch.languages)[:, None]
         mask = batch.is_word[..., None].float()
-        x = functional.dropout(torch.tanh(self.first(x)), 0.2, self.training) * mask
+        x = functional.dropout(torch.tanh(self.first(x)), self.dropout, self.training) * mask
         for layer in self.layers:
             y = functional.relu(layer(x.transpose(1, 2)).transpose(1, 2))
-            x = (x + functional.dropout(y, 0.2, self.training)) * mask
+            x = (x + functional.dropout(y, self.dropout, self.training)) * mask
         return self.last(x)  # type: ignore[no-any-return]
 
     def compute_loss(self, batch: Batch, keep: Tensor) -> Tensor:
@@ -295,7 +296,7 @@ def train_network(
     torch.set_num_threads(1)
     network, chance = Network(recipe), random.Random(1)
     optimizer = torch.optim.Adam(network.parameters(), lr=recipe["rate"], fused=True)
-    batches = Batches(sentences, recipe, lists)
+    batches, unknown = Batches(sentences, recipe, lists), recipe.get("unknown", 0.3)
     words_read, step, first = 0, 0, 0
     if checkpoint.exists():
         state = torch.load(checkpoint, weights_only=False)
@@ -311,7 +312,7 @@ def train_network(
             for group in optimizer.param_groups:
                 group["lr"] = recipe["rate"] * min(1.0, (step + 1) / 100) * left
             keep = torch.ones(batch.rows.shape)
-            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], 1) > 0.3).float()  # as if unknown
+            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], 1) > unknown).float()
             keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], _WORD_FEATURES) > 0.1).float()
             loss = network.compute_loss(batch, keep)
             optimizer.zero_grad()
