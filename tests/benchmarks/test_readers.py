@@ -13,10 +13,11 @@ COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 7.0, 5, 0.975
 """Floors of all texts together, a little below what the present tagger reaches: raise them when it does better."""
 
 HELD_OUT = {
-    "readers_held_out.jsonl": (15, 0.975, 18.0),
-    "readers_held_out_2.jsonl": (20, 0.965, 42.0),
-    "readers_held_out_3.jsonl": (33, 0.96, 15.0),
-    "readers_held_out_4.jsonl": (32, 0.97, 35.0),
+    "readers_held_out.jsonl": (15, 0.975, 17.0),
+    "readers_held_out_2.jsonl": (20, 0.965, 37.0),
+    "readers_held_out_3.jsonl": (33, 0.96, 14.0),
+    "readers_held_out_4.jsonl": (32, 0.97, 27.0),
+    "readers_held_out_5.jsonl": (48, 0.955, 12.0),
 }
 """The number of texts, and the first two floors, of texts that were marked before any rule knew them. What was needless in
 them has been read since; the second set is rougher."""

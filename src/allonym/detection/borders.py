@@ -15,15 +15,15 @@ from allonym.text.prose import read_number_words
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
-_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz|Co|nr)\. (?=[A-Z])")
+_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz|Co|nr)\. (?=[A-Z])")
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 COUNTED = re.compile(
     r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
-    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|sections?|articles?|clauses?|paragraphs?|part|schedule"
-    r"|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
+    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|day|focus group|sections?|articles?|clauses?|paragraphs?|part"
+    r"|schedule|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
     r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
-    r"|question|appendix|annex|build|plots?)"
+    r"|question|valuation|appendix|annex|build|plots?)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?(?:(?:, | and | & |, and )\d{1,4}[A-Za-z]?)*|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 HYPHENS = "-‐‑"
@@ -36,6 +36,8 @@ _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
 _HONOUR_AT_END = re.compile(r"(?:,? (?:Esq|[SKQ]C)\.?|[ -]ji| x{1,3})\Z")
 """What stands behind a name and is no part of it: "Pat Gunderson, Esq", "Sunita ji", a kiss."""
+_PLACE_LEAD = re.compile(r"(?:number |address, |(?:the )?corner of |(?i:ward )(?=[A-Z]))")
+_DAY_LEAD = re.compile(r"an? (?=[A-Z])")
 _AGED = re.compile(r"aged (?:(?:about|around|nearly|over|under) )?(?=\d)")
 _COUNTY_AT_END = re.compile(r",? Co\.?\Z")
 _LABEL_AT_END = re.compile(r"\.? ([A-Z][A-Za-z]+)\Z")
@@ -196,8 +198,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = match.end()
     if span.label == "STREET_ADDRESS" and (field := _NEXT_FIELD.search(text, start, end)):
         end = field.start()
-    if span.label == "STREET_ADDRESS" and text.startswith("number ", start, end):
-        start += 7
+    if span.label == "STREET_ADDRESS" and (lead := _PLACE_LEAD.match(text, start, end)):
+        start = lead.end()
     if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
         end = joined.start()
     if span.label in ("PERSON", "STREET_ADDRESS") and (officer := OFFICER.match(text, start, end)):
@@ -207,6 +209,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     if span.label not in ("DATE", "STREET_ADDRESS"):
         start, end = _trim_ordinary_words(text, start, end, span.label)
     if span.label == "DATE":
+        if rests_on_chance(span) and (lead := _DAY_LEAD.match(text, start, end)):
+            start = lead.end()
         parts = text[start:end].split(", ")
         if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
             start += len(parts[0]) + 2

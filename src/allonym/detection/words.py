@@ -40,7 +40,10 @@ _CALLED = re.compile(
     r"(?:er|or|ist|ian|m[ae]n|wom[ae]n|ant|(?<!m)ent|eer|ess|smith|wright|ee|eon|crat|person|hand|mate|maid)s?\Z"
 )
 
-_NO_CALLINGS = frozenset("committee committees department departments degree degrees coffee guarantee jubilee".split())
+_NO_CALLINGS = frozenset(
+    "committee committees department departments degree degrees coffee guarantee jubilee owner owners "
+    "reader readers smoker smokers drinker drinkers".split()
+)
 """Words with the endings of callings that people write after names of trades: "flood committee"."""
 
 
