@@ -20,10 +20,10 @@ _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 COUNTED = re.compile(
     r"(?i)(?:(?:meeting|conference|board|class|staff|seminar|interview|treatment|lecture) )?"
-    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|day|focus group|sections?|articles?|clauses?|paragraphs?|part"
-    r"|schedule|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext|key stage|log|tier|step"
-    r"|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table|figure|stage|phase|ward|bay"
-    r"|question|valuation|appendix|annex|build|plots?)"
+    r"(?:grade|class|form|room|seat|coach|platform|page|chapter|day|focus group|sections?|articles?|clauses?"
+    r"|paragraphs?|part|schedule|speaker|footpath|dock|band|gate|block|court|pitch|desk|unit|lane|zone|aisle|shelf|ext"
+    r"|key stage|log|tier|step|reviewer|referee|participant|respondent|candidate|bed|item|version|level|line|table"
+    r"|figure|stage|phase|ward|bay|question|valuation|appendix|annex|build|plots?)"
     r"(?: (?:\d{1,4}(?:\.\d+)?[A-Za-z]?(?:(?:, | and | & |, and )\d{1,4}[A-Za-z]?)*|[A-Z]|[ivx]{1,4})(?:\(\w{1,4}\))*)?"
 )
 HYPHENS = "-‐‑"
