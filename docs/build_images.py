@@ -26,7 +26,7 @@ TEXT = (
     "drove up from Dumfries every Friday, she works for Galloway Dairies."
 )
 KEY = b"the key of the picture in README"
-LINE, TOP, LEFT, PANEL, SIGN, COLUMNS = 24, 64, 24, 456, 7.9, 52
+LINE, TOP, LEFT, TITLES, SIGN, COLUMNS = 24, 34, 20, 104, 7.9, 92
 INKS = {"PERSON": "#fde2c8", "LOCATION": "#cfe8d5", "DATE_TIME": "#d6e4fb", "other": "#ecd9f5"}
 
 
@@ -49,11 +49,11 @@ def mark_lines(text: str, intervals: list[tuple[int, int, str]]) -> list[list[tu
     return lines
 
 
-def draw_panel(title: str, lines: list[list[tuple[str, str]]], left: int) -> list[str]:
-    """Draw a title, and lines with coloured boxes behind what is marked."""
-    out = [f'<text x="{left}" y="38" font-weight="600" font-size="15">{escape(title)}</text>']
+def draw_panel(title: str, lines: list[list[tuple[str, str]]], top: int) -> list[str]:
+    """Draw a title, and beside it lines with coloured boxes behind what is marked."""
+    out = [f'<text x="{LEFT}" y="{top}" font-weight="600">{escape(title)}</text>']
     for row, pieces in enumerate(lines):
-        x, y = float(left), TOP + row * LINE
+        x, y = float(LEFT + TITLES), top + row * LINE
         for piece, colour in pieces:
             width = len(piece) * SIGN
             if colour:
@@ -68,8 +68,9 @@ def draw_panel(title: str, lines: list[list[tuple[str, str]]], left: int) -> lis
 
 def draw_before_after() -> str:
     """Draw a text before and after the presets ``default`` and ``pseudonyms`` as SVG, the same in every run."""
-    panels = []
-    for number, (title, policy) in enumerate((("Before", None), ("Pseudonyms", "pseudonyms"), ("Tags", "default"))):
+    body: list[str] = []
+    top = TOP
+    for title, policy in (("Before", None), ("Pseudonyms", "pseudonyms"), ("Tags", "default")):
         plan = allonym.anonymize(TEXT, policy or "default", key=KEY).plan
         text, marks, moved = TEXT, [], 0
         for edit in plan.edits:
@@ -80,18 +81,17 @@ def draw_before_after() -> str:
             if policy is not None:
                 text = text[:start] + edit.replacement + text[start + edit.end - edit.start :]
                 moved += size - (edit.end - edit.start)
-        panels.append((title, mark_lines(text, marks), LEFT + number * PANEL))
-    height = TOP + max(len(lines) for _, lines, _ in panels) * LINE
-    width = LEFT + len(panels) * PANEL
+        lines = mark_lines(text, marks)
+        body += draw_panel(title, lines, top)
+        top += len(lines) * LINE + LINE // 2
+    width, height = round(LEFT * 2 + TITLES + COLUMNS * SIGN), top - LINE // 2
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         'font-family="ui-monospace, Menlo, Consolas, DejaVu Sans Mono, monospace" font-size="13" fill="#1b1f24" '
         'role="img" aria-label="An interview before, with pseudonyms and with tags">'
     )
-    body = [f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff" stroke="#d0d7de"/>']
-    for title, lines, left in panels:
-        body += draw_panel(title, lines, left)
-    return "\n".join((head, *body, "</svg>", ""))
+    frame = f'<rect width="{width}" height="{height}" rx="8" fill="#ffffff" stroke="#d0d7de"/>'
+    return "\n".join((head, frame, *body, "</svg>", ""))
 
 
 def save_screenshots(folder: Path) -> None:

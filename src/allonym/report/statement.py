@@ -138,7 +138,7 @@ def _describe_run(run: Values, files: int | None) -> Iterator[Block]:
     )
     rows = tuple(Row((_OPERATIONS.get(name, name), number)) for name, number in _count_operations(run))
     if rows:
-        yield Table("What stands there now", (Column("Instead of the words"), Column("Places", "count")), rows)
+        yield Table("What stands there now", (Column("Instead of the words"), Column("Times", "count")), rows)
     if fields := [name for name in run.get_part("treated") if not is_beside_text(name)]:
         yield Text(
             f"In tables and records these fields were read: {', '.join(sorted(fields))}. Others stay as they are."
@@ -154,7 +154,7 @@ def _draw_findings(run: Values) -> Block:
         return Notice(
             "Nothing was found, so nothing was replaced. Check that the right files and fields were read.", "warning"
         )
-    return Table("", (Column("What it is"), Column("Places", "count")), rows)
+    return Table("", (Column("What it is"), Column("Times", "count")), rows)
 
 
 def _sort_counts(counts: Mapping[str, Any]) -> list[tuple[str, int]]:
