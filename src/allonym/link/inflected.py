@@ -6,8 +6,10 @@ the document. A name that fits nothing else stays as it is written.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from allonym.detection.languages import identify_passages
 from allonym.detection.listed_names import get_name_weight
@@ -40,7 +42,9 @@ def find_base_forms_of_names(text: str, spans: Sequence[Span]) -> dict[tuple[int
         text: the text.
         spans: mentions of people in it.
     """
-    polish = [(p.start, p.end) for p in identify_passages(text) if p.language == _LANGUAGE] if spans else []
+    if not any(_may_be_inflected(text, span) for span in spans):
+        return {}  # languages take longer to tell
+    polish = [(p.start, p.end) for p in identify_passages(text) if p.language == _LANGUAGE]
     if not polish:
         return {}
     reach = Reach(polish)
@@ -54,9 +58,24 @@ def find_base_forms_of_names(text: str, spans: Sequence[Span]) -> dict[tuple[int
     return forms
 
 
-def _find_base_form(text: str, span: Span, written: set[str]) -> BaseForm | None:
+def _list_name_words(text: str, span: Span) -> list[re.Match[str]]:
+    """Return the words of a mention that may have endings; none where its family name is a listed one."""
     words = [m for m in LETTERS.finditer(text, span.start, span.end) if m[0][0].isupper() and len(m[0]) >= _SHORTEST]
-    if not words or (len(words) > 1 and _weigh(words[-1][0], "last") >= _LISTED):
+    return [] if len(words) > 1 and _weigh(words[-1][0], "last") >= _LISTED else words
+
+
+def _may_be_inflected(text: str, span: Span) -> bool:
+    return any(_has_bases(word[0]) for word in _list_name_words(text, span))
+
+
+@lru_cache(maxsize=4096)
+def _has_bases(word: str) -> bool:
+    return any(next(_list_bases(word, case), None) for case in range(_CASES))
+
+
+def _find_base_form(text: str, span: Span, written: set[str]) -> BaseForm | None:
+    words = _list_name_words(text, span)
+    if not words:
         return None
     parts = ["first"] * (len(words) - 1) + ["last"] if len(words) > 1 else ["any"]
     nominative = sum(_weigh(w[0], part) for w, part in zip(words, parts, strict=True))
