@@ -227,3 +227,13 @@ def test_the_command(tmp_path):
     assert isinstance(again.exception, UsageError)
     nothing = CliRunner().invoke(app, call[:5])
     assert nothing.exit_code == 2
+    public = tmp_path / "public"
+    public.mkdir()
+    for name, traits in PEOPLE.items():
+        (public / f"{name}.txt").write_text(f"What is known: {' '.join(traits)}.")
+    searched = CliRunner().invoke(app, [*call, "--overwrite", "--background", str(public)])
+    assert searched.exit_code == 0, searched.output
+    rows = {row["name"]: row for row in json.loads(numbers.read_text())["hardening"]["panel"]["rows"]}
+    words = rows["background words"]
+    assert words["before"]["value"] > 0.9 > words["identified"]["value"]
+    assert [json.loads(line) for line in out.read_text().splitlines()] == hardened

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from allonym.cli.evaluate.options import GROUP, Output, Source
+from allonym.cli.evaluate.options import BACKGROUND, GROUP, Output, Source
 from allonym.cli.options import ORIGINALS, RESUME, SEED, declare_output, declare_plans
 from allonym.cli.outputs import check_outputs, open_stages_folder
 from allonym.cli.signatures import take_options
@@ -45,6 +45,7 @@ def harden(
         None, "metadata field with the subject of each text; required without --people", option="KEY"
     ),
     group: str | None = GROUP,
+    background: Path | None = BACKGROUND,
     people: int | None = declare_setting(
         None,
         "harden for every person of each text instead: until K people at least fit what is left of each",
@@ -74,6 +75,7 @@ def harden(
     Examples:
       allonym harden original.jsonl safe.jsonl --subject subject -o hard.jsonl
       allonym harden original.jsonl safe.jsonl --people 5 --report cards.html -o hard.jsonl
+      allonym harden original.jsonl safe.jsonl --subject subject --background biographies/ -o hard.jsonl
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
       allonym harden study.jsonl --anonymised-field safe --subject subject --group class --frontier --report h.html
     """
@@ -81,16 +83,16 @@ def harden(
         raise click.UsageError("--originals requires --plans")
     if (subject is None) == (people is None):
         raise click.UsageError("either --subject or --people is required; run the command twice for both")
-    if people is not None and group:
-        raise click.UsageError("--group requires --subject")
+    if people is not None and (group or background):
+        raise click.UsageError("--group and --background require --subject")
     if target is None and plans is None and not output.paths:
         raise click.UsageError("an output is required: -o OUT, --plans, --report or --json")
     from allonym.files.items import check_targets_free
 
     outputs = [path for path in (target, plans) if path is not None]
-    check_outputs(outputs, source.paths, overwrite=True)
+    check_outputs(outputs, [path for path in (*source.paths, background) if path is not None], overwrite=True)
     check_targets_free([path for path in outputs if not path.is_dir()], [], output.overwrite)
-    output.check_writable(*source.paths, *outputs)
+    output.check_writable(*source.paths, *outputs, background)
     from allonym.evaluate.hardening import harden as measure
     from allonym.files.output import LinesFile
 
@@ -104,7 +106,8 @@ def harden(
         edited, key, data = [text.plan for text in persons.texts], "cards", persons.to_dict(output.with_text)
     else:
         subjects, groups = pairs.labels(subject), pairs.labels(group) if group else None
-        settings = {"groups": groups, **vars(goal)}
+        public = source.read_background(background, subject)
+        settings = {"groups": groups, "background": public, **vars(goal)}
         note = "finished rounds are kept in {}; --resume continues from there"
         kept_beside = [*outputs, *output.paths][0]
         with (

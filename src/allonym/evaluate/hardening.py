@@ -2,11 +2,12 @@
 
 Round by round, two intruders look at all texts as they have become (:mod:`allonym.intruder.leave_one_out`): the
 adaptive one has learnt from the hardened texts of others, with placeholders and general words as words; the blind one
-from originals, and passes over the words that hardening brings in. What adds most to a subject's lead over its rivals,
-for the content that it costs, changes next: a word becomes a general one (``guitar``: ``music``, ``thing``) or goes, or
-a whole sentence goes. Words that identify in all texts of a subject count more than those of one text, so that what is
-left out here does not stand there. Rare words, superlatives and "first" or "only" go before anything else, whether an
-intruder uses them or not: people do. Pronouns and placeholders stay as they are.
+from originals, and passes over the words that the tool has brought in so far. What adds most to a subject's lead over
+its rivals, for the content that it costs, changes next: a word becomes a general one (``guitar``: ``music``, ``thing``)
+or goes, or a whole sentence goes. A text that needs no more changes for now waits for those that do. Words that
+identify in all texts of a subject count more than those of one text, so that what is left out here does not stand
+there. Rare words, superlatives and "first" or "only" go before anything else, whether an intruder uses them or not:
+people do. Pronouns and placeholders stay as they are.
 
 Each round may take a little more of the content, so the rounds are a frontier of risk against content kept.
 """
@@ -15,8 +16,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from allonym.errors import DataError, UsageError
-from allonym.evaluate.generalising import Draft, Move
+from allonym.evaluate.generalising import Draft
 from allonym.evaluate.pairs import check_lengths, group_items
-from allonym.evaluate.rewording import GENERALISE, chain_plans, list_general_words
+from allonym.evaluate.rewording import GENERALISE, chain_plans
 from allonym.evaluate.surface_measures import list_words, similarity
 from allonym.files.state import State, digest_values
 from allonym.intruder.leave_one_out import LeaveOneOut
 from allonym.intruder.linkage import FeatureReader
-from allonym.intruder.panel import Panel, measure_panel
+from allonym.intruder.panel import Panel, divide_words, list_words_brought_in, measure_panel
 from allonym.plan import Edit, Plan, digest
 from allonym.serial import Serialisable
 from allonym.stats import Estimate, none
@@ -41,7 +43,7 @@ INTRUDERS = ("naive", "blind", "adaptive")
 """The intruders of each round: who learnt from originals; who passes over the words brought in, too; who learnt from
 the hardened texts of others."""
 _STEP = 0.02  # content that a round may take: the intruders learn again after it
-_WEIGHTS = {"adaptive": 1.0, "blind": 2.0}  # of the intruders that choose the words
+_WEIGHTS = {"adaptive": 1.0, "blind": 2.0}
 _END = 0.8  # content gone at which the frontier ends
 _MARGIN = -0.03  # lead above which a text still counts as identified while words are chosen
 _IS_SAFE = 0.3  # weight of what identifies in a text that is not identified itself
@@ -160,6 +162,7 @@ def harden(
     most_removed: float = 0.6,
     least_similar: float | None = None,
     frontier: bool = False,
+    background: Sequence[tuple[str, str]] = (),
     seed: int = 0,
     state: str | Path | None = None,
     advance: Advance | None = None,
@@ -175,6 +178,7 @@ def harden(
         most_removed: mean share of a group's content words at which hardening stops, 0 to 1.
         least_similar: cosine with the original below which no text may fall, -1 to 1.
         frontier: whether to measure stricter levels, too, beyond the chosen one.
+        background: (text, subject) pairs: public texts that the panel searches; they have no say in what changes.
         seed: of the panel's folds.
         state: folder of finished rounds; those of the same texts and settings are not computed again. It holds no text.
         advance: called with steps done and steps in all.
@@ -228,7 +232,7 @@ def harden(
         for i, draft in enumerate(drafts)
     )
     hardened = [text.text for text in texts]
-    panel = measure_panel(original, hardened, subjects, groups=groups, rank=rank, seed=seed)
+    panel = measure_panel(original, hardened, subjects, groups=groups, background=background, rank=rank, seed=seed)
     if advance is not None:
         advance(len(budgets) + 2, len(budgets) + 2)
 
@@ -276,7 +280,7 @@ class _Corpus:
         self._labels = np.array([classes.index(subject) for subject in subjects], np.int64)
         self._readers = {
             "naive": FeatureReader(),
-            "blind": FeatureReader(passed_over=list_general_words()),
+            "blind": FeatureReader(),
             "adaptive": FeatureReader(tags=True),
         }
         self._judged: Sequence[str] = ()
@@ -302,22 +306,33 @@ class _Corpus:
     def generalise_until(self, budget: float, rank: int) -> None:
         """Make the moves that remove most risk for what they cost, until the share of content gone is the budget."""
         values = self._value_words(rank)
-        moves: list[tuple[float, int, int, Move]] = []
-        for i, draft in enumerate(self.drafts):
-            worth = values[i]
-            if worth is None:
-                continue
-            for k, move in enumerate(draft.list_moves()):
-                gain = float(worth[list(move.words)].sum())
+        heap: list[tuple[float, int, int, bool]] = []
+        moves = [d.list_moves() if value is not None else [] for d, value in zip(self.drafts, values, strict=True)]
+        waiting = [set(range(len(of_text))) for of_text in moves]
+
+        def add_moves(i: int, places: Iterable[int], value: _Value) -> None:
+            worth = value.compute_worth()
+            for k in places:
+                gain = float(worth[list(moves[i][k].words)].sum())
                 if gain > 0:
-                    moves.append((-gain / move.cost, i, k, move))
-        moves.sort(key=lambda entry: entry[:3])
+                    heappush(heap, (-gain / moves[i][k].cost, i, k, value.is_safe))
+
+        for i, value in enumerate(values):
+            if value is not None:
+                add_moves(i, waiting[i], value)
         counted = sum(draft.total > 0 for draft in self.drafts)
         left = (budget - self.compute_gone()) * counted
-        for _, i, _, move in moves:
-            draft, state = self.drafts[i], self.drafts[i].state
+        while heap:
+            _, i, k, was_safe = heappop(heap)
+            draft, state, value, move = self.drafts[i], self.drafts[i].state, values[i], moves[i][k]
+            if value is None or was_safe != value.is_safe:  # valued again since
+                continue
             before = draft.compute_share_gone()
             draft.make_move(move)
+            waiting[i].discard(k)
+            value.lose_words(move.words)
+            if value.is_safe and not was_safe:  # its other moves are needed less
+                add_moves(i, waiting[i], value)
             if draft.total:
                 left -= draft.compute_share_gone() - before
             if left < 0:
@@ -328,54 +343,94 @@ class _Corpus:
         texts = [draft.render() for draft in self.drafts]
         if texts != self._judged:
             self._judged = texts
+            self._readers["blind"] = self._make_blind_reader(texts)
             self._judges = {
                 name: LeaveOneOut(reader, texts if name == "adaptive" else self._originals, self._labels, texts)
                 for name, reader in self._readers.items()
             }
         return self._judges
 
-    def _value_words(self, rank: int) -> list[NDArray[np.float64] | None]:
+    def _make_blind_reader(self, texts: Sequence[str]) -> FeatureReader:
+        """Return a reader that passes over what the tool has brought in so far, as the panel's blind intruder does."""
+        divided = [divide_words(self._readers["naive"], *pair) for pair in zip(self._originals, texts, strict=True)]
+        return FeatureReader(passed_over=list_words_brought_in(divided))
+
+    def _value_words(self, rank: int) -> list[_Value | None]:
         """Value what it is worth to lose each word of each text; None where nobody can guess the subject."""
         judges = self._judge_texts()
-        gains: list[NDArray[np.float64] | None] = []
-        weights: list[float] = []
+        out: list[_Value | None] = []
         gains_of: defaultdict[str, list[float]] = defaultdict(list)
         for i, draft in enumerate(self.drafts):
             subject = int(self._labels[i])
-            total, most = np.zeros(len(draft.words)), -np.inf
-            for name, weight in _WEIGHTS.items():
-                scores = judges[name].scores[i]
-                order = [int(k) for k in np.argsort(-scores, kind="stable") if k != subject and scores[k] > -np.inf]
-                if scores[subject] == -np.inf or not order:
-                    break
-                first = min(rank, len(order)) - 1
-                lead = float(scores[subject] - scores[order[first]])
-                most = max(most, lead)
-                if lead > 2 * _MARGIN:
-                    leads = judges[name].list_word_leads(i, subject, order[first : first + _RIVALS])
-                    total += weight * np.array(draft.sum_by_word(leads))
-            else:
-                gains.append(total)
-                weights.append(1.0 if most > _MARGIN else _IS_SAFE)
-                for word, gain in zip(draft.words, total, strict=True):
-                    gains_of[word.lower_text].append(float(gain))
-                continue
-            gains.append(None)
-            weights.append(0.0)
-        means = {word: sum(values) / (len(values) + _FEW) for word, values in gains_of.items()}
-        out: list[NDArray[np.float64] | None] = []
-        for draft, total_gains, weight in zip(self.drafts, gains, weights, strict=True):
-            if total_gains is None:
+            ranked = {name: _rank_rivals(judges[name].scores[i], subject) for name in _WEIGHTS}
+            if not all(ranked.values()):
                 out.append(None)
                 continue
-            of_all = [
-                means[word.lower_text] if word.label is None else weight * gain
-                for word, gain in zip(draft.words, total_gains, strict=True)
-            ]
-            worth = _OF_ALL * np.array(of_all) + (1 - _OF_ALL) * weight * total_gains
-            worth[draft.list_hints()] += _HINT
-            out.append(worth)
+            leads, gains = {}, {}
+            for name, rivals in ranked.items():
+                scores, first = judges[name].scores[i], min(rank, len(rivals)) - 1
+                leads[name] = float(scores[subject] - scores[rivals[first]])
+                if leads[name] > 2 * _MARGIN:
+                    of_words = judges[name].list_word_leads(i, subject, rivals[first : first + _RIVALS])
+                    gains[name] = np.array(draft.sum_by_word(of_words))
+            known = _Value(draft, leads, gains, np.zeros(len(draft.words)))
+            out.append(known)
+            for word, gain in zip(draft.words, known.gain, strict=True):
+                gains_of[word.lower_text].append(float(gain))
+        means = {word: sum(values) / (len(values) + _FEW) for word, values in gains_of.items()}
+        for value in out:
+            if value is not None:
+                value.of_all[:] = [0.0 if word.label else means[word.lower_text] for word in value.draft.words]
         return out
+
+
+def _rank_rivals(scores: NDArray[np.float64], subject: int) -> list[int]:
+    """Return the other classes that may be guessed, the likeliest first; none where the subject cannot be guessed."""
+    if scores[subject] == -np.inf:
+        return []
+    return [int(k) for k in np.argsort(-scores, kind="stable") if k != subject and scores[k] > -np.inf]
+
+
+@dataclass(eq=False)
+class _Value:
+    """What it is worth to lose each word of a text.
+
+    Attributes:
+        leads: intruder to the lead of the subject over the rival that counts.
+        gains: intruder to what each word adds to it.
+        of_all: what each word adds in all texts; 0 for placeholders.
+        is_safe: whether no intruder identifies the subject, as far as the moves made since it judged are foreseen.
+    """
+
+    draft: Draft
+    leads: dict[str, float]
+    gains: dict[str, NDArray[np.float64]]
+    of_all: NDArray[np.float64]
+    is_safe: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_safe = max(self.leads.values()) <= _MARGIN
+
+    @property
+    def gain(self) -> NDArray[np.float64]:
+        """What each word adds to the leads, weighted by intruder."""
+        weighed = (_WEIGHTS[name] * gains for name, gains in self.gains.items())
+        return sum(weighed, start=np.zeros(len(self.draft.words)))
+
+    def compute_worth(self) -> NDArray[np.float64]:
+        """Return what it is worth to lose each word, by this text and by all."""
+        own = (_IS_SAFE if self.is_safe else 1.0) * self.gain
+        is_tag = np.array([word.label is not None for word in self.draft.words], bool)
+        worth = _OF_ALL * np.where(is_tag, own, self.of_all) + (1 - _OF_ALL) * own
+        worth[self.draft.list_hints()] += _HINT
+        return worth
+
+    def lose_words(self, words: Sequence[int]) -> None:
+        """Take what words add from the leads."""
+        for name, gains in self.gains.items():
+            self.leads[name] -= float(gains[list(words)].sum())
+            gains[list(words)] = 0.0
+        self.is_safe = self.is_safe or max(self.leads.values()) <= _MARGIN
 
 
 @dataclass(eq=False)

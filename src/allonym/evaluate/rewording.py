@@ -229,9 +229,6 @@ class Word:
         return self.text.lower()
 
 
-_OTHER_GENERAL_WORDS = frozenset(
-    "special several something some do does did done doing have has had having involved come comes came coming".split()
-)
 _NO_WORD = Word(-1, -1, "", "")
 
 
@@ -387,14 +384,6 @@ def _read_generalisations(name: str = "generalising.toml") -> Mapping[str, Any]:
 @cache
 def _read_word_list(group: str, name: str) -> frozenset[str]:
     return frozenset(_read_generalisations()[group][name].split())
-
-
-@cache
-def list_general_words() -> frozenset[str]:
-    """Return every word that generalising may bring into a text, in lower case."""
-    kinds = _read_generalisations()["kinds"]
-    nouns = {*kinds, *kinds.values()}
-    return frozenset({*nouns, *map(_to_plural, nouns), *_OTHER_GENERAL_WORDS})
 
 
 @cache
