@@ -373,9 +373,9 @@ class _Corpus:
                 if leads[name] > 2 * _MARGIN:
                     of_words = judges[name].list_word_leads(i, subject, rivals[first : first + _RIVALS])
                     gains[name] = np.array(draft.sum_by_word(of_words))
-            known = _Value(draft, leads, gains, np.zeros(len(draft.words)))
-            out.append(known)
-            for word, gain in zip(draft.words, known.gain, strict=True):
+            entry = _Value(draft, leads, gains, np.zeros(len(draft.words)))
+            out.append(entry)
+            for word, gain in zip(draft.words, entry.gain, strict=True):
                 gains_of[word.lower_text].append(float(gain))
         means = {word: sum(values) / (len(values) + _FEW) for word, values in gains_of.items()}
         for value in out:
@@ -419,9 +419,9 @@ class _Value:
 
     def compute_worth(self) -> NDArray[np.float64]:
         """Return what it is worth to lose each word, by this text and by all."""
-        own = (_IS_SAFE if self.is_safe else 1.0) * self.gain
+        gain = (_IS_SAFE if self.is_safe else 1.0) * self.gain
         is_tag = np.array([word.label is not None for word in self.draft.words], bool)
-        worth = _OF_ALL * np.where(is_tag, own, self.of_all) + (1 - _OF_ALL) * own
+        worth = _OF_ALL * np.where(is_tag, gain, self.of_all) + (1 - _OF_ALL) * gain
         worth[self.draft.list_hints()] += _HINT
         return worth
 
