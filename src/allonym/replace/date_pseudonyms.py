@@ -3,8 +3,8 @@
 - Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
   language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its
   middle does. A month moves by at least one month. Decades and centuries stay.
-- Dates up to :data:`PRESENT` do not run beyond it: where they would, all of the document move back by as many days. Not
-  so where the documents of a subject or the rows of a file share one shift.
+- Dates up to :data:`PRESENT` do not run beyond it: where they would, all of the document move back by as many days. This
+  cannot be had where the documents of a subject or the rows of a file share one shift.
 - A date without a year moves as one of the year that the nearest date with a year names, and a day alone (the 9th) as
   one of the nearest month. A holiday becomes the one that is nearest to where it moves, among those that are known
   where it is kept.
