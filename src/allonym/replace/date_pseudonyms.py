@@ -3,8 +3,6 @@
 - Full dates move by the same number of days, so that intervals between them stay to the day; format, granularity and
   language stay. A year alone moves by the shift in whole years, by at least one; a quarter, half or season as its
   middle does. A month moves by at least one month. Decades and centuries stay.
-- Dates up to :data:`PRESENT` do not run beyond it: where they would, all of the document move back by as many days. This
-  cannot be had where the documents of a subject or the rows of a file share one shift.
 - A date without a year moves as one of the year that the nearest date with a year names, and a day alone (the 9th) as
   one of the nearest month. A holiday becomes the one that is nearest to where it moves, among those that are known
   where it is kept.
@@ -28,7 +26,7 @@ from functools import partial
 from math import floor
 from typing import cast as typed
 
-from allonym.document import DATES_OF, splice_text
+from allonym.document import splice_text
 from allonym.protocol import Wanted
 from allonym.replace import pseudonym
 from allonym.replace.cast import Cast, Renderer, find_plain_words
@@ -41,8 +39,6 @@ MOST_YEARS = 2
 """The most years that an age moves either way."""
 MOST_DAYS = 1096
 """The most days that dates move by default: three years."""
-PRESENT = date(2026, 12, 31)
-"""What is up to this day does not move beyond it where the document may have a shift of its own. No clock is read."""
 
 _MOST_MICROSECONDS = 20_000_000
 _EXACT_CLOCK = re.compile(r"(?P<h>[0-9]{1,2})(?P<m>:[0-9]{2})(?P<s>:[0-9]{2})(?P<f>[.,][0-9]{3,6})")
@@ -144,8 +140,7 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
     """
     out: dict[str, Renderer] = {}
     anchors = _Anchors(cast, targets)
-    make_mover = partial(_make_mover, cast, newest=anchors.newest)
-    days = make_mover(targets[0], 0).days if targets else 0
+    days = _make_mover(cast, targets[0], 0).days if targets else 0
     older = draw_age_shift(cast, [text for t in targets if "AGE" in cast.get_lineage(t) for text in t.surfaces], days)
     move_age = partial(_move_age, years=older)
     for target in targets:
@@ -153,9 +148,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
         if "AGE" in lineage:
             out[target.entity.key] = partial(_render_if_permitted, pseudonym.is_permitted_age, move_age)
         elif "TIME" in lineage or "DURATION" in lineage:
-            out[target.entity.key] = partial(_render_time, make_mover(target, 0))
+            out[target.entity.key] = partial(_render_time, _make_mover(cast, target, 0))
         elif lineage[-1] == "DATE_TIME":
-            mover = make_mover(target, -older if "DATE_OF_BIRTH" in lineage else 0)
+            mover = _make_mover(cast, target, -older if "DATE_OF_BIRTH" in lineage else 0)
             year, month = anchors.find_year_and_month(target)
             mover = replace(mover, usual_year=year, usual_month=month)
             out[target.entity.key] = partial(_render_if_permitted, _is_permitted_date, mover.move_phrase)
@@ -163,14 +158,9 @@ def make_renderers(cast: Cast, targets: Sequence[Wanted]) -> dict[str, Renderer]
 
 
 class _Anchors:
-    """The dates of a document that name a year or a month, by which the others are read.
-
-    Attributes:
-        newest: the latest day of those that name a year, dates of birth aside.
-    """
+    """The dates of a document that name a year or a month, by which the others are read."""
 
     def __init__(self, cast: Cast, targets: Sequence[Wanted]) -> None:
-        self.newest = date.min
         self._years: list[tuple[int, int]] = []
         self._months: list[tuple[int, int]] = []
         for target in targets:
@@ -181,10 +171,6 @@ class _Anchors:
                 written = read_date(surface[lead.end() if lead else 0 :], order, cast.setting.policy.language)
                 if written is not None and written.year is not None:
                     self._years.append((span.start, written.year))
-                    last = date(written.year, written.month or 12, written.day or 28)
-                    self.newest = max(self.newest, last)
-                elif (year := _YEARS.fullmatch(surface)) is not None:
-                    self.newest = max(self.newest, date(int(year["y"]), 12, 31))
                 if written is not None and written.month is not None:
                     self._months.append((span.start, written.month))
         self._years.sort()
@@ -245,13 +231,10 @@ def _is_permitted_date(text: str) -> bool:
     return pseudonym.has_only_time_words(_HOLIDAY.sub("", text, count=1))
 
 
-def _make_mover(cast: Cast, target: Wanted, years: int, newest: date) -> _Mover:
+def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
     policy, options = cast.setting.policy, target.options
     most, weeks = typed(int, options.get("max_days", MOST_DAYS)), typed(bool, options.get("keep_weekday", False))
     days = draw_day_shift(cast.setting, most, policy.subject, weeks)
-    is_shared = bool(policy.subject) or DATES_OF in cast.setting.document.meta
-    if days > 0 and not is_shared and newest <= PRESENT < newest + timedelta(days):
-        days = -days
     clock = draw_nonzero_shift(cast.setting, policy.subject, _MOST_MICROSECONDS, "microseconds")
     return _Mover(days, years, _get_order(cast, target), policy.language, clock)
 
