@@ -198,8 +198,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = match.end()
     if span.label == "STREET_ADDRESS" and (field := _NEXT_FIELD.search(text, start, end)):
         end = field.start()
-    if span.label == "STREET_ADDRESS" and (lead := _PLACE_LEAD.match(text, start, end)):
-        start = lead.end()
+    if span.label == "STREET_ADDRESS" and (opening := _PLACE_LEAD.match(text, start, end)):
+        start = opening.end()
     if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):
         end = joined.start()
     if span.label in ("PERSON", "STREET_ADDRESS") and (officer := OFFICER.match(text, start, end)):
@@ -209,8 +209,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     if span.label not in ("DATE", "STREET_ADDRESS"):
         start, end = _trim_ordinary_words(text, start, end, span.label)
     if span.label == "DATE":
-        if rests_on_chance(span) and (lead := _DAY_LEAD.match(text, start, end)):
-            start = lead.end()
+        if rests_on_chance(span) and (opening := _DAY_LEAD.match(text, start, end)):
+            start = opening.end()
         parts = text[start:end].split(", ")
         if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
             start += len(parts[0]) + 2
