@@ -337,6 +337,16 @@ def test_a_surface_has_one_label():
     assert labels == ["ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "ORGANIZATION", "PERSON", "PERSON", "CITY"]
 
 
+def test_the_first_word_of_a_firm_with_its_legal_form_is_that_firm():
+    spans = place(
+        "Ashdown Marine plc. Ashdown", ("Ashdown Marine plc", "ORGANIZATION", 0.9), ("Ashdown", "PERSON", 0.9)
+    )
+    labels = [s.label for s in give_one_label("Ashdown Marine plc. Ashdown", spans, TAXONOMY)]
+    assert labels == ["ORGANIZATION", "ORGANIZATION"]
+    spans = place("Ashdown Marine. Ashdown", ("Ashdown Marine", "ORGANIZATION", 0.9), ("Ashdown", "PERSON", 0.9))
+    assert give_one_label("Ashdown Marine. Ashdown", spans, TAXONOMY)[1].label == "PERSON"
+
+
 def test_a_name_of_several_words_is_no_trade_in_another_place():
     text = "From West Position to West Position; a baker met Baker."
     marks = [("West Position", "PERSON", 0.9), ("West Position", "OCCUPATION", 0.5)]

@@ -54,7 +54,8 @@ _CALLING = 0.9
 _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
 _DIGITS = read_word_list("digits")
 _EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
-_PART = 0.5  # weight of a name of several words for the label of each of them
+_PART, _FIRM = 0.5, 1.5
+"""Weights of a name of several words for the label of each of them; of a firm with a legal form, for its first word."""
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
 _OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
 _TEST = re.compile(
@@ -119,6 +120,7 @@ _TOOLS = re.compile(
     r"[ \t]*(?::|\n)[^\n]*\Z"
 )
 _AND = re.compile(r"(?:,|,? (?:and|or)) (?:an? )?")
+_LEGAL_FORMS = read_word_list("legal_forms")
 _INTERJECTIONS = read_word_list("interjections")
 _UNITS = read_word_list("unit_words")
 _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?(?:[A-Z]{1,4}[ /-]?)?[\d+]")
@@ -247,7 +249,8 @@ def give_one_label(text: str, findings: Iterable[Span], taxonomy: Taxonomy) -> l
         words = surface.split()
         for word in (words if span.label == "PERSON" else words[:1]) if len(words) > 1 else ():
             if word in votes:
-                votes[word][span.label] += _PART * span.score
+                is_firm = span.label == "ORGANIZATION" and words[-1].rstrip(".") in _LEGAL_FORMS
+                votes[word][span.label] += (_FIRM if is_firm else _PART) * span.score
     labels = {s: min(v, key=lambda name: (-v[name], name)) for s, v in votes.items() if len(v) > 1}
     return [replace(s, label=labels.get(surfaces.get(s, ""), s.label)) if rests_on_chance(s) else s for s in findings]
 
