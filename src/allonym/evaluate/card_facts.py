@@ -127,6 +127,11 @@ _CHILDREN = re.compile(
     r"(?:kids|children|sons?|daughters?|brothers?|sisters?|siblings))\b",
     re.I,
 )
+_NICKNAME = re.compile(
+    r"\b(?:known(?: to \w+)? as|nicknamed|a\.?k\.?a\.?|goes by|went by"
+    r"|(?:calls?|called) (?:him|her|them|me|us)(?:self)?) [\"'“‘]?((?:[A-Z][\w'’-]+)(?: [A-Z][\w'’-]+)?)"
+)
+"""What others call somebody, which no list of names knows: "they called him Spud"."""
 _EDUCATION = re.compile(
     r"\b(?:(?:degree|doctorate|diploma|PhD|Ph\.D\.?|MBA|bachelor['’]?s|master['’]?s)\b"
     r"(?-i:(?: degree)? in [A-Z][a-z]+(?: and [A-Z][a-z]+)?)?|graduated|dropped out)",
@@ -505,6 +510,7 @@ class _Reader:
             if kind and not is_of_paper:
                 yield kind, span.start, span.end
         yield from (("kin", *m.span()) for m in _CHILDREN.finditer(self.text))
+        yield from (("name", *m.span(1)) for m in _NICKNAME.finditer(self.text))
         yield from (("education", *m.span()) for m in _EDUCATION.finditer(self.text))
         yield from self._find_listed_words()
 
