@@ -66,6 +66,9 @@ def read_interviews() -> list[Interview]:
     return out
 
 
+_FORM = re.compile(r"\.(?:given|family)(?=>)")  # a tag of the same person tells which part of the name stood there
+
+
 def list_replacements(
     interviews: Sequence[Interview], vault: Vault, policy: Policy, *, detects: bool = False
 ) -> list[tuple[str, int, str, str]]:
@@ -81,7 +84,8 @@ def list_replacements(
         for edit in done.plan.edits:
             person = find_person(edit, places)
             if person and edit.label.startswith("PERSON"):
-                out.append((document.id, person, document.text[edit.start : edit.end], edit.replacement))
+                replacement = _FORM.sub("", edit.replacement)
+                out.append((document.id, person, document.text[edit.start : edit.end], replacement))
     return out
 
 

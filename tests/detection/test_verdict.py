@@ -284,7 +284,7 @@ def test_given_names_of_a_list_are_two_people():
         ("I hold UHID: LVH/23/110984", ("UHID", "STREET_ADDRESS", 0.5), False),
         ("They sent the PO 4500078231 today", ("PO", "STREET_ADDRESS", 0.5), False),
         ("The driver is a heavy smoker there.", ("smoker", "OCCUPATION", 0.6), False),
-        ("Write in BLOCK CAPITALS here.", ("BLOCK CAPITALS", "STREET_ADDRESS", 0.2), False),
+        ("Write in CLEAR CAPITALS here.", ("CLEAR CAPITALS", "STREET_ADDRESS", 0.2), False),
         ("Matric no. 448113 was lost.", ("Matric no.", "ORGANIZATION", 0.5), False),
         ("It was Deputy Lacey Crum.", ("Deputy", "OCCUPATION", 0.7), False),
         ("BP 120/80, sats 99 %, NKDA, O/E well, Imp CKD 3b.", ("CKD 3b", "LAW", 0.5), False),

@@ -40,7 +40,7 @@ def test_every_language_names_the_same_labels_in_capitals():
         assert set(names) == set(LABELS) | {"UNREAD_TEXT"} and all(label in TAXONOMY for label in names)
         assert all(re.fullmatch(r"[A-Z]+(?:_[A-Z]+)*", name) for name in names.values())
     assert TAXONOMY.to_language("US_SSN", "de") == "AUSWEISNUMMER"
-    assert TAXONOMY.to_language("GENDER", "pl") is None
+    assert TAXONOMY.to_language("LANGUAGE", "pl") is None
 
 
 def test_tags_are_in_the_language_of_each_document_and_the_report_tells_it():
