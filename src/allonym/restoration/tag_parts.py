@@ -20,9 +20,10 @@ _WORDS = {
 }
 _PARTS: Mapping[str, str] = {word: part for part, words in _WORDS.items() for word in words.split(", ")}
 _SUFFIX = re.compile(
-    r"(?P<joint>[ \u00a0]{0,2}[.:,_/|-][ \u00a0]{0,2}|[ \u00a0]{1,2}(?:(?:part|form|type)[ ]?=[ ]?)?)"
-    r"[\"'“”]?(?P<part>[^\W\d_]{3,12}(?:[ _-][^\W\d_]{2,7}){0,2})[\"'“”]?(?![^\W_])"
+    r"(?:[ \u00a0]{0,2}[.:,_/|-][ \u00a0]{0,2}|[ \u00a0]{1,2}(?:(?:part|form|type)[ ]?=[ ]?)?)"
+    r"[\"'“”]?([^\W\d_]{3,12}(?:[ _-][^\W\d_]{2,7}){0,2})[\"'“”]?(?![^\W_])"
 )
+_WRITTEN_PART = re.compile(rf"\.({GIVEN_PART}|{FAMILY_PART}|{SHORT_PART})(?![^\W_])")
 _CLOSED = re.compile(r"[\"'”]?[ \u00a0]{0,2}/?[>\])}⟧⟩»›】」』]")
 
 
@@ -41,18 +42,17 @@ class TagPart(NamedTuple):
 def read_tag_part(form: Form, text: str, end: int) -> TagPart | None:
     """Return the part that stands in a text behind the number of a tag, which ends at ``end``; None without one.
 
-    A tag in brackets has its part inside them; behind one without brackets only a full stop joins it.
+    A tag in brackets has its part inside them. Behind one without brackets it must be as we write it: ``PERSON_1.name``
+    may be code.
     """
+    if not any(sign in CLOSING for sign in form.tail):
+        suffix = _WRITTEN_PART.match(text, end)
+        return TagPart(suffix[1], suffix.end()) if suffix else None
     suffix = _SUFFIX.match(text, end)
-    if suffix is None:
+    if suffix is None or _CLOSED.match(text, suffix.end()) is None:
         return None
-    name = _PARTS.get(fold(suffix["part"]).replace("_", " ").replace("-", " "))
-    if name is None:
-        return None
-    is_bracketed = any(sign in CLOSING for sign in form.tail)
-    if is_bracketed and _CLOSED.match(text, suffix.end()) is None:
-        return None
-    return TagPart(name, suffix.end()) if is_bracketed or suffix["joint"] == "." else None
+    name = _PARTS.get(fold(suffix[1]).replace("_", " ").replace("-", " "))
+    return None if name is None else TagPart(name, suffix.end())
 
 
 def write_tag_part(tag: Form, part: str) -> str:
