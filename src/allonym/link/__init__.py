@@ -14,8 +14,7 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
 - A name in a Polish ending joins the name without it: ``z Tomaszem Kowalskim``.
 - ``the Beckhams`` are an entity of their own; a plural without ``the`` is the only bearer of the name, if there is one.
 - Columns of one row with a given name and a family name hold one person's name.
-- Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates, and the first word
-  of a firm with a legal form that firm: ``Ashdown`` for ``Ashdown Marine plc``.
+- Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates.
 """
 
 from __future__ import annotations
@@ -43,7 +42,6 @@ from allonym.text.names import (
     normalize_surface,
     parse_person,
 )
-from allonym.text.prose import read_common_words
 
 __all__ = ["Linked", "link"]
 
@@ -127,7 +125,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     linked = list(groups.values())
     notes: list[str] = []
     if len(linked) > 1:
-        linked = _join_short_names(text, linked, notes)
+        linked = _join_acronyms(text, linked, notes)
     if people or spelled_words:
         linked += link_people(document, people, spelled_words, second_words, notes)
     for group in linked:
@@ -162,11 +160,10 @@ def _choose_group_label(spans: list[Span]) -> str:
     return next((label for label in counts if label in _ROLES), counts.most_common(1)[0][0])
 
 
-def _join_short_names(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
-    """The groups, with those of acronyms and first words joined to the one organisation that each stands for."""
+def _join_acronyms(text: str, groups: list[Group], notes: list[str]) -> list[Group]:
+    """The groups, with those of acronyms joined to the one organisation that each abbreviates."""
     by_letters: dict[str, dict[str, Group]] = {}
-    by_first_word: dict[str, dict[str, Group]] = {}
-    short_names: list[tuple[Group, dict[str, dict[str, Group]]]] = []
+    acronyms: list[Group] = []
     for group in groups:
         if not group.key.startswith(_ORGANIZATION):
             continue
@@ -174,24 +171,14 @@ def _join_short_names(text: str, groups: list[Group], notes: list[str]) -> list[
         if len(words) > 1:
             for letters in {"".join(w[0] for w in words), "".join(w[0] for w in words if w not in _SMALL_WORDS)}:
                 by_letters.setdefault(letters, {})[group.key] = group
-            if len(words[0]) > 3 and words[0] not in read_common_words() and _has_legal_form(text, group):
-                by_first_word.setdefault(words[0], {})[group.key] = group
         elif 2 <= len("".join(words)) <= 8 and any(text[s.start : s.end].strip("().,").isupper() for s in group.spans):
-            short_names.append((group, by_letters))
-        else:
-            short_names.append((group, by_first_word))
+            acronyms.append(group)
     joined: set[int] = set()
-    for group, full_names in short_names:
-        fits = list(full_names.get(group.key.removeprefix(_ORGANIZATION), {}).values())
+    for group in acronyms:
+        fits = list(by_letters.get(group.key.removeprefix(_ORGANIZATION), {}).values())
         if len(fits) == 1:
             fits[0].spans += group.spans
             joined.add(id(group))
         elif fits:
             notes.append(describe_ambiguity(group.spans, [f.spans[0] for f in fits]))
     return [g for g in groups if id(g) not in joined]
-
-
-def _has_legal_form(text: str, group: Group) -> bool:
-    """Whether an organisation is named with its legal form: ``Ashdown Marine plc``."""
-    surfaces = (normalize_surface(text[s.start : s.end]) for s in group.spans)
-    return any(len(surface.split()) > len(normalize_organization(surface).split()) for surface in surfaces)
