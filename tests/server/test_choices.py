@@ -24,7 +24,7 @@ def test_labels_operators_and_detectors_are_those_of_the_library(annotator):
     detectors = {one["name"]: one["available"] for one in annotator.get("/v1/detectors").json()["detectors"]}
     assert set(detectors) == set(registry.detectors.names())
     assert detectors["rules"] and detectors["tagger"]
-    assert not any(detectors[name] for name in ("ensemble", "llm", "spacy", "transformers"))
+    assert not any(detectors[name] for name in ("ensemble", "llm", "spacy", "transformers", "word_tagger"))
 
 
 def test_the_settings_of_swapping_describe_a_form(annotator):

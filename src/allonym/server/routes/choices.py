@@ -29,7 +29,7 @@ from allonym.swap.settings import presets as swap_presets
 router = APIRouter(prefix="/v1", tags=["choices"])
 PolicyName = Annotated[str, Path(min_length=1, max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$")]
 _MODULES = {"presidio": "presidio_analyzer"}  # that detectors need
-_CONFIGURED = frozenset(("ensemble", "flair", "gliner", "llm", "mitie", "spacy", "transformers"))
+_CONFIGURED = frozenset(("ensemble", "flair", "gliner", "llm", "mitie", "spacy", "transformers", "word_tagger"))
 """Detectors that run only under a policy that names their model, members or endpoint."""
 
 _IRREVERSIBLE = frozenset(("keep", "suppress", "mask", "generalise", "sanitize", "hash"))

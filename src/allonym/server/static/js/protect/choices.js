@@ -10,7 +10,7 @@ const OPERATOR_WORDS = {
 };
 const DETECTOR_WORDS = {
   rules: "Patterns and checksums", spoken: "Spoken numbers and addresses", lexicon: "Your own word lists", speakers: "Speaker names", tagger: "The built-in model",
-  ensemble: "Several models together", flair: "Flair", gliner: "GLiNER", llm: "A language model", mitie: "MITIE", presidio: "Presidio", spacy: "spaCy", transformers: "Transformers",
+  ensemble: "Several models together", flair: "Flair", gliner: "GLiNER", llm: "A language model", mitie: "MITIE", presidio: "Presidio", spacy: "spaCy", transformers: "Transformers", word_tagger: "A small tagger",
 };
 
 const OFF = "\u0000off"; // no operator has this name
