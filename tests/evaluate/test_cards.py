@@ -61,6 +61,8 @@ def list_facts(text, person, original=None):
         ("The bites hurt [PERSON_1] (my son).", "[PERSON_1]", {("kin", "son of the author")}),
         ("I was born in Leeds.", "the author", {("place", "Leeds")}),
         ("[PERSON_1] ran the yard. Everybody called him Spud.", "[PERSON_1]", {("name", "Spud")}),
+        ("[PERSON_1] ran the yard. Everybody called him 'Spud'.", "[PERSON_1]", {("name", "Spud")}),
+        ("[PERSON_1] ran the yard. His nickname was Spud.", "[PERSON_1]", {("name", "Spud")}),
         ("[PERSON_1] works at Bellworth Bank in Leeds.", "[PERSON_1]", {("place", "Leeds")}),
         (
             "Famous actor. Best known for [PERSON_1] and Dr [PERSON_2]. He is 44 years old and married to [PERSON_3].",

@@ -128,8 +128,8 @@ _CHILDREN = re.compile(
     re.I,
 )
 _NICKNAME = re.compile(
-    r"\b(?:known(?: to \w+)? as|nicknamed|a\.?k\.?a\.?|goes by|went by"
-    r"|(?:calls?|called) (?:him|her|them|me|us)(?:self)?) [\"'“‘]?((?:[A-Z][\w'’-]+)(?: [A-Z][\w'’-]+)?)"
+    r"\b(?:known(?: to \w+)? as|nickname(?:d| is| was|:)|a\.?k\.?a\.?|goes by|went by"
+    r"|(?:calls?|called) (?:him|her|them|me|us)(?:self)?) [\"'“‘]?([A-Z][\w'’-]*\w(?: [A-Z][\w'’-]*\w)?)"
 )
 """What others call somebody, which no list of names knows: "they called him Spud"."""
 _EDUCATION = re.compile(
