@@ -33,7 +33,7 @@ from allonym.files.erasing import erase_person
 from allonym.pipeline import replace_found
 from allonym.plan import Edit
 from allonym.policy import Policy
-from allonym.text.names import find_given_name_variants, list_name_spellings
+from allonym.text.names import TAG_PARTS, find_given_name_variants, list_name_spellings
 from allonym.vault import Vault, new_secret, read_secret
 from allonym.vault.people import join_people, list_people, part_name
 
@@ -66,7 +66,8 @@ def read_interviews() -> list[Interview]:
     return out
 
 
-_FORM = re.compile(r"\.(?:given|family)(?=>)")  # a tag of the same person tells which part of the name stood there
+_FORM = re.compile(rf"\.(?:{'|'.join(TAG_PARTS)})(?=>)")
+"""What a tag tells of the part of the name that stood there; the tag is the same person's without it."""
 
 
 def list_replacements(

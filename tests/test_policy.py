@@ -163,6 +163,7 @@ BAD = [
     ("[detect]\nlabels=['PERSONN']", UnknownNameError, "did you mean: PERSON"),
     ("[detect]\nexclude='PERSON'", PolicyError, "must be a list, got str"),
     ("[tag]\nstyle='[{n}]'", PolicyError, "{label} is required"),
+    ("[tag]\nstyle='{{label}}_{n}'", PolicyError, "{label} is required"),
     ("[tag]\nstyle='{label}_{x}'", PolicyError, "only {label}, {n} and {form}"),
     ("[tag]\nstyle='{label}_{n.x}'", PolicyError, "only {label}, {n} and {form}"),
     ("[tag]\nnames='presido'", UnknownNameError, "did you mean: presidio"),

@@ -15,7 +15,9 @@ from allonym.text.prose import read_number_words
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
-_LEAD = re.compile(r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz|Co|nr)\. (?=[A-Z])")
+_LEAD = re.compile(
+    r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz)\. |(?:Co|nr)\. (?=[A-Z])"
+)
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
 COUNTED = re.compile(
@@ -29,8 +31,8 @@ COUNTED = re.compile(
 HYPHENS = "-‐‑"
 TITLE = re.compile(
     r"(?:(?i:mrs?|ms|mx|dr|(?:a/|assoc )?prof|shri|smt|sh\.|messrs|cllrs?|engr|alhaj[ia]|hajia|councillor)|Major"
-    r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Garda|Deputy|Sheriff|Detective|Inspector"
-    r"|Ranger|Pastor|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
+    r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Deputy|Sheriff|Detective|Inspector"
+    r"|Ranger|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
 )
 _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
@@ -85,7 +87,7 @@ _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
 _COMPASS = frozenset(
     "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
 )
-_HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)\w+_\Z"), re.compile(r"_\w{1,30}")
+_HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)[^\W_]\w*_\Z"), re.compile(r"_\w{0,29}[^\W_]")
 _LONGEST_HANDLE = 30
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")

@@ -105,7 +105,7 @@ _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2}
 _HOUSE_NUMBER = re.compile(
     r"\d|(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
 )
-_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:[Nn]o|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
+_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
 _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
@@ -196,7 +196,8 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, _VERSION, _LANGUAGE_LEVEL))
-        is_apart = is_apart or _calls_number(text, span.start, span.end) or _names_number(text, span.start, span.end)
+        is_apart = is_apart or _calls_number(text, span.start, span.end, span.label)
+        is_apart = is_apart or _names_number(text, span.start, span.end)
         if not rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
@@ -368,11 +369,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
         return True
     if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
-        words = find_words(surface.lower())
-        return all(
-            w in read_dictionary() or w in _FUNCTION or (surface.isupper() and w in _FIELDS | _UNITS) for w in words
-        )
-    if _calls_number(text, start, end):
+        return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
+    if _calls_number(text, start, end, span.label):
         return True
     if span.score < _CERTAIN and _is_in_label(text, start, end):
         return True
@@ -398,14 +396,14 @@ def _is_plural(word: str) -> bool:
     return word[:-1] in read_ordinary_words() and word not in _FUNCTION
 
 
-def _calls_number(text: str, start: int, end: int) -> bool:
+def _calls_number(text: str, start: int, end: int, label: str) -> bool:
     """Whether a finding calls the number behind it: "Hospital" in "Hospital No: 22"; a name may stand there, too."""
     field = _NUMBERED_FIELD.match(text, start)
     if field is None:
         return False
     word = field[1].lower()
     is_ordinary = word in read_dictionary() or word in _FIELDS or word in _UNITS
-    return is_ordinary or (end > field.end(1) and not is_typical_name(word))
+    return is_ordinary or (label == "PERSON" and end > field.end(1) and not is_typical_name(word))
 
 
 def _is_in_label(text: str, start: int, end: int) -> bool:

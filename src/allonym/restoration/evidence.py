@@ -37,8 +37,8 @@ _GERMAN = frozenset("das ein kein keinem einem mein meinem dein sein ihr ihrem u
 """Words before a German noun that no name of a city has before it, and that no other language has before one."""
 _LEAST_SEEN, _LEAST_SEEN_IN_VAULT = 1, 4
 """So many other replacements of a document in any form show it, too."""
-_LONG_TEXT, _MANY_ROWS = 150, 6
-"""A text of more words shows more than one of a plan's many replacements, unless it has that one by chance."""
+_LONG_TEXT, _MANY_ROWS = re.compile(r"\s*+(?:\S++\s++){150}\S"), 6
+"""A text of more than 150 words shows more than one of a plan's many replacements, unless it has that one by chance."""
 
 
 def is_telling(row: Row) -> bool:
@@ -166,7 +166,7 @@ class Evidence:
     def _is_alone_in_long_text(self, text: str) -> bool:
         """Tell whether a long text shows only one replacement of a plan with many, none of them telling."""
         is_alone = not self._shown and len(self._whole) < 2
-        return is_alone and len(self._rows) >= _MANY_ROWS and len(text.split()) > _LONG_TEXT
+        return is_alone and len(self._rows) >= _MANY_ROWS and _LONG_TEXT.match(text) is not None
 
     def _is_behind_article(self, m: Match, word: str, is_shown: bool) -> bool:
         """Tell whether the word before a single word shows that it is no name."""

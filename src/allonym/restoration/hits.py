@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from allonym.document import Interval
 from allonym.restoration import fit, gaps
 from allonym.restoration.forms import ADDRESS, CLOSING, OPENING, PERSON, TAG, Form, split_words_and_gaps
 from allonym.restoration.index import Index, Reading, merge_equal_targets
@@ -167,20 +168,14 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
     if element is not None:
         reach: gaps.Reach | None = gaps.Reach(start - 1, element.end())
     elif part is not None:
-        low = max(0, start - 2 * gaps.LOOK_ROUND)
-        window = text[low:end] + text[after : after + 2 * gaps.LOOK_ROUND]
-        reach = gaps.find_tag_reach(form, window, start - low, end - low, infix)
-        reach = reach and gaps.Reach(low + reach.start, low + reach.end + after - end, reach.rule)
+        reach = _find_reach_around(form, text, (start, end), after, infix)
         rules = [*rules, "form"]
         hit.out = find_part_original(scan.index, form, part.name)
     elif hit.endings[-1] is None:
         reach = gaps.find_tag_reach(form, text, start, end, infix)
     else:
-        low, stem_end = max(0, start - 2 * gaps.LOOK_ROUND), start + len(stem)
-        window = text[low:stem_end] + " " + text[end : end + 2 * gaps.LOOK_ROUND]
-        reach = gaps.find_tag_reach(form, window, start - low, stem_end - low, infix)
-        if reach is not None:
-            reach = gaps.Reach(low + reach.start, end, reach.rule) if reach.end == stem_end - low else None
+        reach = _find_reach_around(form, text, (start, start + len(stem)), end, infix, " ")
+        reach = reach if reach is not None and reach.end == end else None
     if reach is None:
         return None
     hit.start, hit.end, rule = reach
@@ -195,6 +190,17 @@ def fit_tag_hit(scan: Scan, hit: Hit, infix: str) -> Hit | None:
     hit.rules = rules
     hit.is_sure = not form.is_ordinary
     return hit
+
+
+def _find_reach_around(
+    form: Form, text: str, words: Interval, rest: int, infix: str, gap: str = ""
+) -> gaps.Reach | None:
+    """Return the span of a tag in a text that has something between its words and ``rest``, read as if ``gap`` stood
+    there."""
+    (start, end), low = words, max(0, words[0] - 2 * gaps.LOOK_ROUND)
+    window = text[low:end] + gap + text[rest : rest + 2 * gaps.LOOK_ROUND]
+    reach = gaps.find_tag_reach(form, window, start - low, end - low, infix)
+    return reach and gaps.Reach(low + reach.start, low + reach.end + rest - end, reach.rule)
 
 
 def find_part_original(index: Index, form: Form, part: str) -> str | None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from allonym.restoration.forms import CLOSING, Form, split_person
 from allonym.text.fold import fold
-from allonym.text.names import FAMILY_PART, GIVEN_PART, SHORT_PART
+from allonym.text.names import FAMILY_PART, GIVEN_PART, SHORT_PART, TAG_PARTS
 
 _WORDS = {
     GIVEN_PART: "given, givenname, given name, first, firstname, first name, forename, christian name, vorname, "
@@ -23,7 +23,7 @@ _SUFFIX = re.compile(
     r"(?:[ \u00a0]{0,2}[.:,_/|-][ \u00a0]{0,2}|[ \u00a0]{1,2}(?:(?:part|form|type)[ ]?=[ ]?)?)"
     r"[\"'“”]?([^\W\d_]{3,12}(?:[ _-][^\W\d_]{2,7}){0,2})[\"'“”]?(?![^\W_])"
 )
-_WRITTEN_PART = re.compile(rf"\.({GIVEN_PART}|{FAMILY_PART}|{SHORT_PART})(?![^\W_])")
+_WRITTEN_PART = re.compile(rf"\.({'|'.join(TAG_PARTS)})(?![^\W_])")
 _CLOSED = re.compile(r"[\"'”]?[ \u00a0]{0,2}/?[>\])}⟧⟩»›】」』]")
 
 

@@ -25,6 +25,7 @@ _GENERATIONS = frozenset({"jr", "sr", "junior", "senior", "ii", "iii", "iv"})
 _SUFFIXES = _GENERATIONS | {"phd", "md", "mba", "esq", "cpa", "cfa", "obe", "bey", "hanim"}
 PARTICLES = frozenset("van von der den de del della di da dos du la le bin ibn al el ter ten st".split())
 GIVEN_PART, FAMILY_PART, SHORT_PART = "given", "family", "short"
+TAG_PARTS = (GIVEN_PART, FAMILY_PART, SHORT_PART)
 """Parts of a name that tags tell where they carry the form of the mention, such as ``<PERSON 1.given>``."""
 
 _LEGAL = frozenset(

@@ -15,6 +15,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from allonym.labels import SCHEMES, TAXONOMY, read_tag_names
+from allonym.text.names import TAG_PARTS
 
 __all__ = [
     "PEERS",
@@ -245,7 +246,7 @@ def _build_template_patterns(template: str, code: str) -> tuple[str | None, str,
 
     Without a label, the first is None and the second is for the whole template.
     """
-    fields = {"n": r"\d+", "code": f"(?:{code})", "form": r"(?:\.(?:given|family|short))?"}
+    fields = {"n": r"\d+", "code": f"(?:{code})", "form": rf"(?:\.(?:{'|'.join(TAG_PARTS)}))?"}
     parts = [(literal, field) for literal, field, _, _ in string.Formatter().parse(template)]
     patterns = ["".join(_ESCAPED.get(c) or re.escape(c) for c in literal) for literal, _ in parts]
     filled = [pattern + fields.get(field or "", "") for pattern, (_, field) in zip(patterns, parts, strict=True)]
