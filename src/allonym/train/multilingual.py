@@ -299,7 +299,7 @@ def train_network(
     batches, unknown = Batches(sentences, recipe, lists), recipe.get("unknown", 0.3)
     words_read, step, first = 0, 0, 0
     if checkpoint.exists():
-        state = torch.load(checkpoint, weights_only=False)
+        state = torch.load(checkpoint, weights_only=True)
         network.load_state_dict(state["network"])
         optimizer.load_state_dict(state["optimizer"])
         chance.setstate(state["chance"])
