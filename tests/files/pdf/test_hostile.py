@@ -161,6 +161,10 @@ def test_the_size_of_packed_data_is_told_right() -> None:
         objects.measure_unpacked_size(b"abc", ["/LZWDecode", "/FlateDecode"])
 
 
+def test_bytes_after_the_end_of_packed_data_are_passed_over() -> None:
+    assert objects.measure_unpacked_size(zlib.compress(bytes(100_000)) + b"\n", ["/FlateDecode"]) == 100_000
+
+
 def test_what_other_packages_raise_is_an_error_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise AttributeError("Ada Brook")

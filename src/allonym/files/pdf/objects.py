@@ -93,7 +93,7 @@ def _inflate_data(raw: bytes) -> bytes:
     """Unpack data with zlib, up to the damaged part, as qpdf does."""
     unpacker = zlib.decompressobj()
     out = bytearray()
-    while raw:
+    while raw and not unpacker.eof:
         try:
             block = unpacker.decompress(raw, 1 << 16)
         except zlib.error:
