@@ -109,6 +109,20 @@ def test_the_frontier_goes_on_beyond_the_choice(made):
 
 
 @pytest.mark.slow
+def test_a_level_that_is_asked_for_is_chosen(tmp_path, made):
+    original, anonymised, subjects, plans = corpus()
+    settings = {"plans": plans, "state": tmp_path}
+    suggested = harden(original, anonymised, subjects, **settings)
+    level = suggested.texts[0].level - 1
+    asked = harden(original, anonymised, subjects, level=level, **settings)
+    assert suggested.to_dict() == made.to_dict()
+    assert {text.level for text in asked.texts} == {level}
+    assert asked.chosen.to_dict() == made.levels[level].to_dict()
+    assert asked.chosen.gone.value < made.chosen.gone.value
+    with pytest.raises(UsageError, match=rf"level must be from 0 to {len(made.levels) - 1}"):
+        harden(original, anonymised, subjects, level=len(made.levels), **settings)
+
+
 def test_a_higher_rank_asks_for_more(made):
     original, anonymised, subjects, _ = corpus()
     second = harden(original, anonymised, subjects, rank=2, groups=["all"] * len(original), most_removed=1)

@@ -259,7 +259,7 @@ def test_lists_have_pages(annotator, kept):
     assert annotator.get("/v1/jobs?offset=1&limit=1").json() == {"jobs": whole["jobs"][1:2], "total": whole["total"]}
     kinds = {job["kind"] for job in whole["jobs"]}
     assert kinds
-    for kind in ("anonymize", "restore", "swap", "evaluate"):
+    for kind in ("anonymize", "restore", "swap", "evaluate", "harden"):
         found = annotator.get(f"/v1/jobs?kind={kind}&limit=1000").json()
         assert {job["kind"] for job in found["jobs"]} == kinds & {kind}
         assert found["total"] == len(found["jobs"])
@@ -322,6 +322,45 @@ def test_a_few_texts_are_evaluated_at_once(annotator):
     assert annotator.post("/v1/evaluate", json={**body, "anonymised": after[:1]}).status_code == 422
     long = {"original": ["x" * 150_000], "anonymised": ["x" * 150_000]}
     refused(annotator.post("/v1/evaluate", json=long), 413, "TooLarge", "job")
+
+
+def test_a_level_of_hardening_is_chosen(annotator):
+    subjects = {"Ada": "guitar folk ginger", "Ben": "football penalty captain", "Cleo": "novel wizard castle"}
+    texts = [
+        f"{subject} is known for the {word} and often talks about it. A friend told us about the {traits.split()[0]}."
+        for subject, traits in subjects.items()
+        for word in traits.split()
+    ]
+    raw = [(f"t{n}.txt", t.encode()) for n, t in enumerate(texts)]
+    safe = [(f"t{n}-safe.txt", t.replace(t.split()[0], "PERSON_1", 1).encode()) for n, t in enumerate(texts)]
+    table = "file,who\n" + "".join(f"t{n}.txt,{t.split()[0]}\n" for n, t in enumerate(texts))
+    refused(
+        annotator.post("/v1/jobs", data={"kind": "harden", "options": "{}"}, files=[("files", raw[0])]),
+        *(422, "InvalidRequest", "options.subject"),
+    )
+    sent = {"anonymised": safe, "metadata": [("about.csv", table.encode())]}
+    job = ended(annotator, send(annotator, "harden", *raw, options={"subject": "who"}, **sent))
+    assert job["state"] == "done", job
+    path = f"/v1/jobs/{job['id']}"
+    refused(annotator.get(f"{path}/releases"), 409, "WrongKind", "no releases")
+    frontier = annotator.get(f"{path}/levels").json()
+    assert frontier["chosen"] == frontier["suggested"] == job["summary"]["chosen"]
+    gone = [level["gone"]["value"] for level in frontier["levels"]]
+    assert gone == sorted(gone) and gone[-1] > gone[0]
+    assert [level["id"] for level in frontier["levels"] if level["panel"]] == [frontier["chosen"]]
+
+    other = len(gone) - 1
+    assert annotator.post(f"{path}/choose", json={"release": other + 1}).status_code == 404
+    job = ended(annotator, annotator.post(f"{path}/choose", json={"release": other}).json())
+    assert job["error"] is None and job["summary"]["chosen"] == other
+    assert {f"t0-safe-level-{other}.txt", f"report-{other}.html"} <= {result["name"] for result in job["results"]}
+    chosen = annotator.get(f"{path}/levels").json()["levels"][other]
+    assert chosen["chosen"] and chosen["panel"] == job["summary"]["panel"]
+    page = annotator.get(f"{path}/releases/{other}/documents").json()
+    assert page["total"] == len(texts) and page["documents"][0]["id"] == "t0.txt"
+    written = [made(annotator, job, f"t{n}-safe-level-{other}.txt").text for n in range(len(texts))]
+    assert written == [document["after"] for document in page["documents"]]
+    assert written != [text.decode() for _, text in safe]
 
 
 @pytest.fixture(scope="module")

@@ -13,11 +13,9 @@ from allonym.cli.options import ORIGINALS, RESUME, SEED, declare_output, declare
 from allonym.cli.outputs import check_outputs, open_stages_folder
 from allonym.cli.signatures import take_options
 from allonym.cli.terminal import format_json_line
-from allonym.errors import DataError
 from allonym.settings import SettingGroup, declare_setting
 
 if TYPE_CHECKING:
-    from allonym.document import Document
     from allonym.evaluate.pairs import Pairs
     from allonym.plan import Plan
 
@@ -33,6 +31,7 @@ class Goal(SettingGroup):
         None, "least similarity of a text to its original", low=-1, high=1, option="COSINE"
     )
     frontier: bool = declare_setting(False, "measure stricter levels, too, for the table and the plot of the frontier")
+    level: int | None = declare_setting(None, "write this level of the table, not the suggested one", low=0, option="N")
     seed: int = SEED
 
 
@@ -69,7 +68,7 @@ def harden(
     or at --most-removed. Rare words and superlatives always go. For English texts.
 
     The first figure is what the worst intruder of a panel reaches on the hardened texts: rely on it. The levels form a
-    frontier of risk against content kept; --most-removed chooses another one.
+    frontier of risk against content kept; --level chooses another one.
 
     \b
     Examples:
@@ -78,6 +77,7 @@ def harden(
       allonym harden original.jsonl safe.jsonl --subject subject --background biographies/ -o hard.jsonl
       allonym harden original/ safe/ --metadata who.csv --subject subject --report hardening.html -o hard/
       allonym harden study.jsonl --anonymised-field safe --subject subject --group class --frontier --report h.html
+      allonym harden original.jsonl safe.jsonl --subject subject --frontier --level 7 -o hard.jsonl
     """
     if originals and plans is None:
         raise click.UsageError("--originals requires --plans")
@@ -128,31 +128,7 @@ def harden(
 
 def rewrite_source(source: Source, pairs: Pairs, plans: Sequence[Plan], target: Path, overwrite: bool) -> None:
     """Write the anonymised source again with the plans' edits."""
-    from allonym.files import read_documents
-    from allonym.files.rewrite import UNCOUNTED, rewrite_path
-    from allonym.plan import apply_edits_to_parts
+    from allonym.evaluate.pairs import rewrite_texts
 
-    path = source.anonymised or source.original
-    fields = source.anonymised_field or source.field
-    if not fields and path.is_file():
-        documents = list(read_documents(path, format=source.format, named=False))
-        if all(isinstance(d.meta.get("text"), str) for d in documents):
-            fields = ("text",)
-    waiting: dict[str, list[Plan]] = {}
-    for text, plan in zip(pairs.anonymised, plans, strict=True):
-        waiting.setdefault(text, []).append(plan)
-
-    def rewrite_parts(number: int, document: Document) -> tuple[str, ...] | None:
-        if number == UNCOUNTED:
-            return document.part_texts()
-        document = document if document.turns else document.drop_field_names()
-        text, places = document.text, document.parts or ((0, len(document.text)),)
-        ready = waiting.get(text)
-        if not ready:
-            raise DataError(
-                f"{path}: document {number + 1} differs from what was read; name the text's field by --anonymised-field"
-            )
-        new_text = ready.pop(0) if len(ready) > 1 else ready[0]
-        return tuple(apply_edits_to_parts(text, places, new_text.edits))
-
-    rewrite_path(path, target, rewrite_parts, fields=fields or None, format=source.format, overwrite=overwrite)
+    path, field = source.anonymised or source.original, source.anonymised_field or source.field
+    rewrite_texts(path, target, pairs.anonymised, plans, field=field, format=source.format, overwrite=overwrite)

@@ -95,6 +95,7 @@ class Hardened:
             subject, or none about anybody else.
         gone: share of content words gone, see :class:`Level`; NaN for a text without any.
         generalised, suppressed: words that became general ones, and words that went.
+        level: number of its level in :attr:`Hardening.levels`.
     """
 
     text: str = field(repr=False)
@@ -103,6 +104,7 @@ class Hardened:
     gone: float
     generalised: int
     suppressed: int
+    level: int
 
 
 class Hardening(Serialisable):
@@ -113,8 +115,8 @@ class Hardening(Serialisable):
         panel: what intruders reach on the hardened texts who had no say; its worst is the number to judge a release by.
         texts: the hardened texts, in the order given.
         levels: the frontier: as anonymised, then round by round.
-        chosen: the level of ``texts``: each group is at the first level where no intruder does clearly better than
-            guessing, else at the last one within the limit.
+        chosen: the level of ``texts``: the one that was asked for; else each group is at the first level where no
+            intruder does clearly better than guessing, or at the last one within the limit.
         groups: group to its levels, then its chosen level; empty where no groups were given.
         still_found: texts whose subject the blind or the adaptive intruder of the rounds identifies nevertheless.
     """
@@ -162,6 +164,7 @@ def harden(
     most_removed: float = 0.6,
     least_similar: float | None = None,
     frontier: bool = False,
+    level: int | None = None,
     background: Sequence[tuple[str, str]] = (),
     seed: int = 0,
     state: str | Path | None = None,
@@ -178,6 +181,7 @@ def harden(
         most_removed: mean share of a group's content words at which hardening stops, 0 to 1.
         least_similar: cosine with the original below which no text may fall, -1 to 1.
         frontier: whether to measure stricter levels, too, beyond the chosen one.
+        level: the level to choose, from 0, as anonymised; None: see :attr:`Hardening.chosen`.
         background: (text, subject) pairs: public texts that the panel searches; they have no say in what changes.
         seed: of the panel's folds.
         state: folder of finished rounds; those of the same texts and settings are not computed again. It holds no text.
@@ -185,7 +189,7 @@ def harden(
 
     Raises:
         DataError: unequal lengths, or a group with one subject.
-        UsageError: a number is out of its range.
+        UsageError: a number is out of its range, or there is no such level.
         PlanMismatch: a plan does not make its anonymised text.
     """
     n = check_lengths(original, anonymised, subjects, groups or None, plans or None, least=2)
@@ -224,11 +228,13 @@ def harden(
         records.append(rounds.record_round(number))
     if advance is not None:
         advance(len(budgets) + 1, len(budgets) + 2)
-    levels_of = _choose_levels(corpora, records, rank, most_removed)
+    if level is not None and not 0 <= level < len(records):
+        raise UsageError(f"level must be from 0 to {len(records) - 1}, the levels that were measured, got {level}")
+    levels_of = _choose_levels(corpora, records, rank, most_removed) if level is None else [level] * n
     for i, draft in enumerate(drafts):
         draft.state = records[levels_of[i]]["state"][i]
     texts = tuple(
-        _build_hardened(original[i], draft, records[levels_of[i]], i, plans[i] if plans else None)
+        _build_hardened(original[i], draft, records, levels_of[i], i, plans[i] if plans else None)
         for i, draft in enumerate(drafts)
     )
     hardened = [text.text for text in texts]
@@ -546,13 +552,15 @@ def _take_back_changes(original: Sequence[str], drafts: Sequence[Draft], record:
             draft.state = state
 
 
-def _build_hardened(original: str, draft: Draft, record: Record, i: int, first_plan: Plan | None) -> Hardened:
+def _build_hardened(
+    original: str, draft: Draft, records: Sequence[Record], level: int, i: int, first_plan: Plan | None
+) -> Hardened:
     edits, text = draft.make_edits(), draft.render()
     plan = Plan(digest(draft.text), tuple(edits), (), digest(text))
     plan = plan if first_plan is None else chain_plans(original, first_plan, plan)
     went = sum(max(0, len(list_words(e.original or "")) - len(list_words(e.replacement))) for e in edits)
-    ranks = [record[name][i] for name in INTRUDERS[1:]]
-    return Hardened(text, plan, min(ranks), draft.compute_share_gone(), _count_general_words(edits), went)
+    ranks = [records[level][name][i] for name in INTRUDERS[1:]]
+    return Hardened(text, plan, min(ranks), draft.compute_share_gone(), _count_general_words(edits), went, level)
 
 
 def _count_general_words(edits: Sequence[Edit]) -> int:

@@ -21,6 +21,8 @@ from allonym.files import read_documents
 from allonym.files.fields import find_metadata_value
 from allonym.files.items import list_sources
 from allonym.files.metadata import match_metadata_rows
+from allonym.files.rewrite import UNCOUNTED, rewrite_path
+from allonym.plan import Plan, apply_edits_to_parts
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -172,6 +174,53 @@ def read_pairs(
     return Pairs(
         tuple(keys), tuple(_join_text(d) for d in before.values()), tuple(_join_text(d) for d in partners), tuple(metas)
     )
+
+
+def rewrite_texts(
+    path: Path,
+    target: Path,
+    texts: Sequence[str],
+    plans: Sequence[Plan],
+    *,
+    field: Fields = None,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a file or folder again whose texts have changed.
+
+    Args:
+        path: what was read; target: what is written.
+        texts: as :func:`read_pairs` read them.
+        plans: of what ends at the new text; only the edits count, whose offsets are those in ``texts``.
+        field: the field or fields that held the text, as for :func:`read_pairs`.
+        format: as it was read.
+        overwrite: replace what exists.
+
+    Raises:
+        DataError: a document differs from what was read.
+        UsageError: the target exists.
+    """
+    fields = _normalise_fields(field)
+    if not fields and path.is_file():
+        documents = list(read_documents(path, format=format, named=False))
+        if all(isinstance(d.meta.get(_TEXT), str) for d in documents):
+            fields = (_TEXT,)
+    waiting: defaultdict[str, list[Plan]] = defaultdict(list)
+    for text, plan in zip(texts, plans, strict=True):
+        waiting[text].append(plan)
+
+    def rewrite_parts(number: int, document: Document) -> tuple[str, ...] | None:
+        if number == UNCOUNTED:
+            return document.part_texts()
+        document = document if document.turns else document.drop_field_names()
+        text, places = document.text, document.parts or ((0, len(document.text)),)
+        ready = waiting[text]
+        if not ready:
+            raise DataError(f"{path}: document {number + 1} differs from what was read; name the field of its text")
+        new_text = ready.pop(0) if len(ready) > 1 else ready[0]
+        return tuple(apply_edits_to_parts(text, places, new_text.edits))
+
+    rewrite_path(path, target, rewrite_parts, fields=fields or None, format=format, overwrite=overwrite)
 
 
 def get_metadata_value(meta: Mapping[str, object], key: str) -> str:

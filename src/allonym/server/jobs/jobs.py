@@ -22,7 +22,7 @@ from allonym.files.restoring import DRAWN
 from allonym.files.state import State
 from allonym.server.access import Caller
 from allonym.server.database import Database, Sealing
-from allonym.server.jobs import names, swapping
+from allonym.server.jobs import hardening, names, swapping
 from allonym.server.jobs.queue import CANCEL, DONE, OPEN, REMOVE, JobQueue, JobRow
 from allonym.server.jobs.runner import Runner
 from allonym.server.jobs.task import ROLES, Folder, InputFile, InUse, Spec, open_and_lock_file, write_private
@@ -50,8 +50,11 @@ KINDS: Mapping[str, JobKind] = {
     "restore": JobKind(wire.RestoreOptions, "restore"),
     "swap": JobKind(wire.SwapOptions, "anonymize", ("files", "background", "metadata")),
     "evaluate": JobKind(wire.EvaluateOptions, "evaluate", ROLES),
+    "harden": JobKind(wire.HardenOptions, "anonymize", ("files", "anonymised", "background", "metadata")),
     "project": JobKind(wire.ProjectOptions, "anonymize"),
 }
+_OFFERS = {"swap": "releases", "harden": "levels"}
+"""Kinds of which one result is chosen among many, and what these are called."""
 _ANNOTATED = (".jsonl", ".json", ".conll", ".txt", ".tsv", ".ann", ".spacy", ".bio", ".iob")
 _WISH_SECONDS = 10.0
 _PAUSE, _LONGEST_PAUSE = 0.02, 0.5
@@ -240,7 +243,7 @@ class Jobs:
             raise RequestError(f"this job is {row.state} already", 409, "Ended")
         self.runner.wake()
 
-    # Releases of a swap
+    # Releases of a swap, levels of hardening
 
     def list_releases(self, caller: Caller, id: str) -> wire.Releases:
         """Return the releases of a swap, for a plot.
@@ -248,14 +251,14 @@ class Jobs:
         Raises:
             RequestError: it is no swap, or not done (409).
         """
-        return self._read_releases(self._get_finished_swap(caller, id))
+        return self._read_releases(self._get_finished_search(caller, id, "swap"))
 
     def _read_releases(self, row: JobRow) -> wire.Releases:
         state = State(self.runner.get_job_folder(row.id).state)
         stored = state.load_value(swapping.RELEASES)
         if stored is None:
             raise RequestError("the releases of this job are gone", 404, "NotFound")
-        chosen = (row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1]
+        chosen = _get_chosen_number(row)
         releases = [
             {
                 **release,
@@ -265,6 +268,34 @@ class Jobs:
             for release in stored["releases"]
         ]
         return wire.Releases.model_validate({**stored, "releases": releases, "chosen": chosen, "baseline": {}})
+
+    def list_levels(self, caller: Caller, id: str) -> wire.Levels:
+        """Return the levels of hardening, for a plot.
+
+        Raises:
+            RequestError: it is no hardening, or not done (409).
+        """
+        return self._read_levels(self._get_finished_search(caller, id, "harden"))
+
+    def _read_levels(self, row: JobRow) -> wire.Levels:
+        state = State(self.runner.get_job_folder(row.id).state)
+        stored = state.load_value(hardening.LEVELS)
+        if stored is None:
+            raise RequestError("the levels of this job are gone", 404, "NotFound")
+        chosen = _get_chosen_number(row)
+        levels = [
+            wire.LevelOut.from_values(
+                {
+                    "id": number,
+                    "chosen": number == chosen,
+                    "panel": state.load_value(hardening.name_level_panel(number)),
+                    **{key: wire.Number.from_values(value) for key, value in level.items()},
+                }
+            )
+            for number, level in enumerate(stored["levels"])
+        ]
+        chance = wire.Number.from_values(stored["chance"])
+        return wire.Levels(levels=levels, chosen=chosen, suggested=stored["suggested"], chance=chance)
 
     async def get_or_make_release_documents(
         self,
@@ -276,11 +307,12 @@ class Jobs:
         timeout: float,
         retry: bool = False,
     ) -> wire.Documents:
-        """Return documents of a release before and after. A release that does not exist yet is made; this waits for it.
+        """Return documents of a release, or of a level of hardening, before and after. What does not exist yet is made;
+        this waits for it.
 
         Raises:
-            RequestError: it is no swap, not done, or has no such release; or it could not be made (409 NotMade), and
-                the call does not ask to ``retry``.
+            RequestError: it is no swap or hardening, not done, or has no such release; or it could not be made (409
+                NotMade), and the call does not ask to ``retry``.
         """
         path = await run_in_threadpool(self._request_release_documents, caller, id, release_id, retry)
         await _wait_until(path.exists, timeout)
@@ -288,7 +320,7 @@ class Jobs:
 
     def _request_release_documents(self, caller: Caller, id: str, release_id: int, retry: bool) -> Path:
         """Return the path of the documents of a release, after requesting them where they are missing."""
-        row = self._get_finished_swap(caller, id, release_id)
+        row = self._get_finished_search(caller, id, release_id=release_id)
         path = swapping.get_release_documents_path(self.runner.get_job_folder(row.id).made, release_id)
         if not path.exists():
             is_last = row.state == DONE and row.releases.get("make", [])[-1:] == [release_id]
@@ -304,7 +336,7 @@ class Jobs:
         Raises:
             RequestError: as :meth:`get_or_make_release_documents`.
         """
-        self._queue_release(self._get_finished_swap(caller, id, release_id), "choose", release_id)
+        self._queue_release(self._get_finished_search(caller, id, release_id=release_id), "choose", release_id)
         return self.get_job(caller, id)
 
     def _queue_release(self, row: JobRow, action: str, release_id: int) -> None:
@@ -315,15 +347,20 @@ class Jobs:
             raise RequestError("there is no such job", 404, "NotFound")
         self.runner.wake()
 
-    def _get_finished_swap(self, caller: Caller, id: str, release_id: int | None = None) -> JobRow:
-        """Return a swap that is done, and that has this release."""
+    def _get_finished_search(
+        self, caller: Caller, id: str, kind: str | None = None, *, release_id: int | None = None
+    ) -> JobRow:
+        """Return a swap or hardening, or one of a kind, that is done, and that has this release or level."""
         row = self._get_row_for_caller(caller, id)
-        if row.kind != "swap":
-            raise RequestError(f"this job is of the kind {row.kind!r}; only a swap has releases", 409, "WrongKind")
+        noun = _OFFERS.get(row.kind if kind is None else kind, "releases or levels")
+        if row.kind not in (_OFFERS if kind is None else (kind,)):
+            raise RequestError(f"this job is of the kind {row.kind!r}; it has no {noun}", 409, "WrongKind")
         if not row.ending.get("results"):
-            raise RequestError(f"this job is {row.state}; it has no releases", 409, "NotDone")
-        if release_id is not None and release_id >= len(self._read_releases(row).releases):
-            raise RequestError(f"this job has no release {release_id}", 404, "NotFound")
+            raise RequestError(f"this job is {row.state}; it has no {noun}", 409, "NotDone")
+        if release_id is not None:
+            is_swap = row.kind == "swap"
+            if release_id >= len(self._read_releases(row).releases if is_swap else self._read_levels(row).levels):
+                raise RequestError(f"this job has no {noun[:-1]} {release_id}", 404, "NotFound")
         return row
 
     def _get_row_for_caller(self, caller: Caller, id: str) -> JobRow:
@@ -351,6 +388,11 @@ class Jobs:
             results=results,
             summary=_name_refused_files(row),
         )
+
+
+def _get_chosen_number(row: JobRow) -> int:
+    """Return the number of the release or level that was chosen last."""
+    return int((row.releases.get("choose") or [row.ending["summary"]["chosen"]])[-1])
 
 
 def _name_refused_files(row: JobRow) -> dict[str, Any]:
@@ -417,7 +459,7 @@ def _store_uploads(kind: str, uploads: list[InputFile], options: dict[str, Any],
             raise RequestError(f"only one file can be in the field {role}", 422, "TooManyFiles")
     if kind == "restore" and options["plan"] is not None and len(stored) > 1:
         raise RequestError("a plan is of one file", 422, "TooManyFiles")
-    if kind == "evaluate":
+    if kind in ("evaluate", "harden"):
         stored = _name_anonymised_after_originals(stored, options)
     for target, file in zip(stored, uploads, strict=True):
         parent = folder.get_input_folder(target.role)

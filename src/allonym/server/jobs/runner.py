@@ -235,8 +235,8 @@ class Runner:
         self._remove_unneeded_job_files(row, ending["state"], ending["results"])
 
     def _remove_unneeded_job_files(self, row: JobRow, state: str, results: Any) -> None:
-        """Remove files that are no results; further releases of a swap need its corpus."""
-        needed = ["in", "state", "made"] if row.kind == "swap" and state == DONE else []
+        """Remove files that are no results; further releases need the corpus, further levels the rounds."""
+        needed = ["in", "state", "made"] if row.kind in ("swap", "harden") and state == DONE else []
         self.get_job_folder(row.id).remove_files_except([*needed, *(result["path"] for result in results)])
 
     def _cancel_and_remove_requested_jobs(self) -> None:

@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Callable, Mapping
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from allonym import __version__
@@ -250,10 +251,12 @@ def _write_release_documents(task: Task, releases: Releases, made: Made) -> None
         return
     names = task.map_stored_to_shown_names()
     documents = zip(releases.corpus.documents, made.texts, made.plans, strict=True)
-    write_private_lines(path, (json.dumps(_describe_document(*document, names)) for document in documents))
+    write_private_lines(path, (json.dumps(describe_document(*document, names)) for document in documents))
 
 
-def _describe_document(document: Document, after: str, plan: Plan, shown_names: Mapping[str, str]) -> dict[str, Any]:
+def describe_document(
+    document: Document, after: str, plan: Plan, shown_names: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, Any]:
     """Return a document's text before and after, with the spans of its plan's edits in both."""
     before_spans, spans = [], []
     for start, end, edit in locate_replacements(plan.edits):

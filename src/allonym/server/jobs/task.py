@@ -43,7 +43,7 @@ class Folder:
         arriving: the folder that an upload is written into.
         out: the folder of results.
         state: the folder that an interrupted job continues from.
-        made: the folder of a swap's releases, a file each.
+        made: the folder of a swap's releases or of hardened levels, a file each.
     """
 
     def __init__(self, path: Path, key: bytes | None = None) -> None:
@@ -184,7 +184,7 @@ class Spec:
     """What a job is to do, as it was requested; it never changes.
 
     Attributes:
-        kind: anonymize, restore, swap or evaluate.
+        kind: anonymize, restore, swap, evaluate, harden or project.
         name: as it is shown.
         actor: who made it, for audit logs.
         files: the uploads.
@@ -216,7 +216,8 @@ class Task:
         spec: what it is to do.
         vault: open.
         key: of keyed operators.
-        releases: of a swap, besides the one that its rule chooses: those to ``make`` and to ``choose``.
+        releases: of a swap or the levels of hardening, besides the one that is suggested: those to ``make`` and to
+            ``choose``.
     """
 
     folder: Folder

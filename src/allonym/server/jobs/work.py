@@ -19,6 +19,7 @@ from allonym.files.journal import journal_path
 from allonym.files.state import State
 from allonym.plan import Plan
 from allonym.server.jobs import names
+from allonym.server.jobs.hardening import harden, read_compared_texts
 from allonym.server.jobs.swapping import swap
 from allonym.server.jobs.task import Outcome, Task, write_private, write_private_lines
 from allonym.server.policies import load_policy
@@ -99,25 +100,12 @@ def evaluate(task: Task) -> Outcome:
     """Compute every measure that the inputs allow, as report.html and report.json."""
     from allonym import report
     from allonym.evaluate import study
-    from allonym.evaluate.pairs import read_pairs
     from allonym.evaluate.study import MEASURES
     from allonym.train.records import read_records
 
     options, out = task.options, task.folder.out
-    original, gold, outside = (task.get_input_file_or_folder(role) for role in ("files", "gold", "background"))
-    assert original is not None
-    pairs = read_pairs(
-        original,
-        task.get_input_file_or_folder("anonymised"),
-        field=options["fields"],
-        anonymised_field=options["anonymised_fields"],
-        metadata=task.get_metadata_table(),
-    )
-    background: list[tuple[str, str]] = []
-    if outside is not None:
-        texts = read_pairs(outside, outside, field=options["fields"])
-        subjects = texts.labels(options["subject"]) if options["subject"] else []
-        background = [(text, subject) for text, subject in zip(texts.original, subjects, strict=True) if subject]
+    gold = task.get_input_file_or_folder("gold")
+    pairs, background = read_compared_texts(task)
     results = study.evaluate(
         pairs,
         gold=None if gold is None else read_records(gold),
@@ -205,6 +193,7 @@ WORK: Mapping[str, Callable[[Task], Outcome]] = {
     "restore": restore,
     "swap": swap,
     "evaluate": evaluate,
+    "harden": harden,
     "project": lead_project,
 }
 """The work of each kind, which returns a summary without any text, and the results."""

@@ -29,10 +29,10 @@ _REPORT_POLICY = (
 _FILES = {"type": "array", "items": {"type": "string", "format": "binary"}}
 _DESCRIPTIONS = {
     "files": "what is processed; of an evaluation, the originals; a release of a project needs none",
-    "anonymised": "evaluate: the same texts after anonymisation",
+    "anonymised": "evaluate, harden: the same texts after anonymisation",
     "gold": "evaluate: the originals with spans that people marked",
-    "background": "swap, evaluate: further texts that intruders know",
-    "metadata": "swap, evaluate: a table with a row for each document",
+    "background": "swap, evaluate, harden: further texts that intruders know",
+    "metadata": "swap, evaluate, harden: a table with a row for each document",
 }
 _OPTIONS = "; ".join(f"{name}: {', '.join(kind.options.model_fields)}" for name, kind in KINDS.items())
 FORM = Form(ROLES, ("kind", "options"), most_files=5_000)
@@ -60,7 +60,7 @@ _FIELDS: dict[str, Any] = {
 async def make_job(request: Request, caller: JobUser, services: AnyServices) -> wire.Job:
     """Upload files to be processed in the background: TXT, MD, JSONL, JSON, CSV, TSV, Parquet, HTML, EML, DOCX, XLSX,
     PDF, SRT, VTT and others, also packed (`.gz`). The names of files are shown again, cleaned; they are never used as
-    paths. Uploads are removed when the job has ended (of a swap, with its results)."""
+    paths. Uploads are removed when the job has ended (of `swap` and `harden`, with its results)."""
 
     def add_job() -> wire.Job:
         uploads = []
@@ -136,7 +136,13 @@ def list_releases(id: Id, caller: JobUser, services: AnyServices) -> wire.Releas
     return services.jobs.list_releases(caller, id)
 
 
-@router.get("/jobs/{id}/releases/{release}/documents", summary="Documents of a release, before and after")
+@router.get("/jobs/{id}/levels", summary="Levels of hardening")
+def list_levels(id: Id, caller: JobUser, services: AnyServices) -> wire.Levels:
+    """Every level with its risk and the content that is gone, for a plot."""
+    return services.jobs.list_levels(caller, id)
+
+
+@router.get("/jobs/{id}/releases/{release}/documents", summary="Documents of a release or level, before and after")
 async def list_release_documents(
     id: Id,
     release: Release,
@@ -146,11 +152,12 @@ async def list_release_documents(
     limit: Annotated[int, Query(ge=1, le=200)] = 20,
     again: Annotated[bool, Query(description="make it once more where that failed before")] = False,
 ) -> wire.Documents:
-    """A release is made when it is first asked for, which may take a while: `ready` is false until then."""
+    """A release is made when it is first asked for, which may take a while: `ready` is false until then. Of `harden`,
+    `release` is a level, and documents are shown as anonymised and as hardened."""
     return await services.jobs.get_or_make_release_documents(caller, id, release, offset, limit, _WAIT, again)
 
 
-@router.post("/jobs/{id}/choose", summary="Choose a release")
+@router.post("/jobs/{id}/choose", summary="Choose a release or a level")
 def choose_release(id: Id, body: wire.Choice, caller: ReleaseUser, services: AnyServices) -> wire.Job:
-    """Write a release as a further result of the swap. The job runs again until that is done."""
+    """Write a release, or a level of hardening, as a further result. The job runs again until that is done."""
     return services.jobs.request_release_as_result(caller, id, body.release)

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from allonym.server.wire.base import Count, LabelledPlace, Name, Wire, add_settings
+from allonym.server.wire.base import Count, LabelledPlace, Name, Unit, Wire, add_settings
 from allonym.server.wire.texts import Kept, Policy
 from allonym.settings import Setting, find_setting, list_settings
 from allonym.swap.frontier import Rule
 from allonym.swap.settings import Settings
 
-Kind = Literal["anonymize", "restore", "swap", "evaluate", "project"]
+Kind = Literal["anonymize", "restore", "swap", "evaluate", "harden", "project"]
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 Field_ = Annotated[str, Field(min_length=1, max_length=200)]
 Fields = Annotated[list[Field_], Field(max_length=100)]
@@ -94,6 +94,18 @@ class EvaluateOptions(Wire):
     measures: list[Name] | None = None
     seed: Count = 0
     texts: bool = Field(False, description="the report may show words of the texts")
+
+
+class HardenOptions(Wire):
+    """Options of the kind `harden`: the originals as `files`, the version to harden as `anonymised`, in English."""
+
+    subject: Field_ = Field(description="metadata that says whom a text is about", examples=["person"])
+    fields: Fields = Field([])
+    anonymised_fields: Fields = Field([], description="of the other version; with one file only, its second field")
+    format: Name | None = None
+    rank: int = Field(1, ge=1, le=1000, description="the subject's rank must become worse than this")
+    most_removed: Unit = Field(0.6, description="most of the content words to remove or generalise, as a share")
+    seed: Count = 0
 
 
 class ProjectOptions(Wire):
@@ -200,8 +212,32 @@ class Releases(Wire):
     why: str
 
 
+class LevelOut(Wire):
+    """One point of the frontier of hardening; its numbers are those of the rounds."""
+
+    id: int = Field(description="of its round; 0: as anonymised")
+    gone: Number = Field(description="share of the originals' content words that are gone")
+    worst: Number = Field(description="share of texts whose subject the worst of the three intruders identifies")
+    naive: Number
+    blind: Number
+    adaptive: Number
+    removed: Number = Field(description="share of words gone, general words counted as left")
+    similarity: Number = Field(description="mean cosine with the original")
+    chosen: bool
+    panel: dict[str, Any] | None = Field(None, description="what intruders reach who had no say, once it was written")
+
+
+class Levels(Wire):
+    """The frontier of hardening: risk against content kept."""
+
+    levels: list[LevelOut]
+    chosen: int
+    suggested: int = Field(description="the first at which no intruder does clearly better than guessing, or the last")
+    chance: Number = Field(description="what guessing reaches")
+
+
 class Choice(Wire):
-    """The release to choose."""
+    """The release, or the level of hardening, to choose."""
 
     release: Count
 
@@ -223,7 +259,7 @@ class Beside(Wire):
 
 
 class Documents(Wire):
-    """Documents of a release, before and after."""
+    """Documents of a release or a level, before and after."""
 
     documents: list[Beside]
     total: int

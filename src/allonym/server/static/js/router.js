@@ -12,6 +12,7 @@ export const PAGES = [
   { path: "corpus", nav: "Corpus", permission: "jobs", title: "Corpus", load: () => import("./pages/corpus.js") },
   { path: "studies", nav: "Studies", permission: "studies", title: "Studies", load: () => import("./pages/studies.js") },
   { path: "evaluation", nav: "Evaluation", permission: "evaluate", title: "Evaluation", load: () => import("./pages/evaluation.js") },
+  { path: "hardening", nav: "Hardening", permission: "jobs", title: "Hardening", load: () => import("./pages/hardening.js") },
   { path: "jobs", nav: "Jobs", permission: "jobs", title: "Jobs", load: () => import("./pages/jobs.js") },
   { path: "first-policy", permission: "anonymize", title: "A first policy", load: () => import("./pages/firstpolicy.js") },
   { path: "settings", title: "Settings", load: () => import("./pages/settings.js") },

@@ -13,7 +13,7 @@ const STATES = {
   failed: ["Failed", "danger"],
   cancelled: ["Cancelled", "warn"],
 };
-export const KINDS = { anonymize: "Anonymise", restore: "Restore", swap: "Swap", evaluate: "Evaluate", project: "Project" };
+export const KINDS = { anonymize: "Anonymise", restore: "Restore", swap: "Swap", evaluate: "Evaluate", harden: "Harden", project: "Project" };
 
 /** Whether nothing more will happen to it. */
 export function ended(job) {

@@ -12,7 +12,7 @@ import { fileList, policyChoice } from "./policychoice.js";
 
 /** Endings of files that jobs treat. */
 export const FILES = ".txt,.md,.docx,.xlsx,.pptx,.odt,.ods,.odp,.rtf,.pdf,.csv,.tsv,.json,.jsonl,.parquet,.eml,.msg,.mbox,.ics,.vcf,.html,.xml,.yaml,.ipynb,.epub,.zip,.doc,.xls,.ppt,.srt,.vtt,.gz";
-const HOMES = { swap: "corpus", evaluate: "evaluation" };
+const HOMES = { swap: "corpus", evaluate: "evaluation", harden: "hardening" };
 
 export async function show(root, { rest, make }) {
   await stylesheet("pages/pages.css");

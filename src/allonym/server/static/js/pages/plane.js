@@ -1,5 +1,7 @@
 // The risk-utility plane: releases as marks that are pointed at, clicked, or walked along with the arrow keys.
 
+import { fill, h } from "../ui.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 const WIDE = { width: 720, height: 440, left: 62, right: 708, top: 34, bottom: 386 };
 const NARROW = { width: 390, height: 400, left: 54, right: 382, top: 34, bottom: 340 };
@@ -57,13 +59,35 @@ export function swatch(slot) {
   return svg("svg", { class: "swatch", viewBox: "0 0 14 14", "aria-hidden": "true" }, mark);
 }
 
+/** A place for a plane with a tip at the mark that is pointed at: {element, draw(options)}; `draw` is told what {@link plane} is. */
+export function planeBox() {
+  const tip = h("div", { class: "plane-tip", hidden: true, "aria-hidden": "true" });
+  const element = h("div", { class: "plane-box" });
+  const onPoint = (point, mark) => {
+    tip.hidden = !point;
+    if (!point) return;
+    fill(tip, h("strong", {}, point.label), h("dl", {}, point.facts.map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])));
+    const box = mark.getBoundingClientRect(), own = element.getBoundingClientRect(), size = tip.getBoundingClientRect();
+    let left = box.right - own.left + 10;
+    if (left + size.width > own.width) left = Math.max(0, box.left - own.left - size.width - 10);
+    const top = Math.max(0, Math.min(own.height - size.height, box.top - own.top - size.height / 2));
+    tip.style.setProperty("transform", `translate(${Math.round(left)}px, ${Math.round(top)}px)`);
+  };
+  const draw = (options) => {
+    const picture = plane({ ...options, onPoint });
+    fill(element, picture.element, tip);
+    return picture;
+  };
+  return { element, draw };
+}
+
 /**
  * Draws points {id, x, y, xs?, ys?, slot, label, facts, frontier, chosen} (xs, ys: [low, high]) over two axes;
- * `xLimit`: {at, label}, a line across which points may lie.
+ * `xLimit`: {at, label}, a line across which points may lie; `better`: where the better ones lie.
  * Returns {element, select(id), show(slots)}. `onPick(id)` is called on a click, on Enter and on Space; `onPoint(point,
  * element)` when a mark is pointed at, with null when no longer.
  */
-export function plane({ points, baseline = null, xLimit = null, xName, yName, label, onPick, onPoint }) {
+function plane({ points, baseline = null, xLimit = null, better = "better ↘", xName, yName, label, onPick, onPoint }) {
   const frame = matchMedia("(max-width: 44rem)").matches ? NARROW : WIDE;
   const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
   if (baseline) { xs.push(baseline.x); ys.push(baseline.y); }
@@ -74,7 +98,7 @@ export function plane({ points, baseline = null, xLimit = null, xName, yName, la
     "aria-label": label, "aria-roledescription": "chart",
   });
   root.append(grid(frame, x, y, xName, yName));
-  const labels = svg("g", { "aria-hidden": "true" }, words("better ↘", frame.right, frame.top - 20, "better", "end"));
+  const labels = svg("g", { "aria-hidden": "true" }, words(better, frame.right, frame.top - 20, "better", "end"));
   if (xLimit && xs.some((v) => v > xLimit.at)) {
     const a = x(xLimit.at);
     root.append(svg("path", { class: "guide limit", d: `M${a} ${frame.top}V${frame.bottom}`, "aria-hidden": "true" }));

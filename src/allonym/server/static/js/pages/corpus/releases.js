@@ -3,11 +3,11 @@
 import { get, post } from "../../api.js";
 import { button, busy, emptyState, fill, h, notice, describeError, segments, table, toast } from "../../ui.js";
 import { count, estimate, interval, middle, number, share } from "../format.js";
-import { facts, figure, loaded, paged } from "../loading.js";
+import { facts, figure, loaded } from "../loading.js";
 import { panelView } from "../panel.js";
-import { plane, swatch } from "../plane.js";
+import { planeBox, swatch } from "../plane.js";
 import { called, releaseBadges } from "./stages.js";
-import { beforeAfter } from "./texts.js";
+import { textsOf } from "./texts.js";
 
 /** The view of a finished job; `chosen()` when a release was chosen gives the job once it has ended; `files`: its results. */
 export function releasesView(job, { chosen, files }) {
@@ -21,10 +21,20 @@ function written(job, release) {
   return (job.results ?? []).some((one) => one.name.replace(/\..*/, "") === `release-${release}`);
 }
 
-/** Documents of a release; `again` makes it once more where that failed before. */
-function textsOfRelease(job, release, offset, limit, again = false) {
-  const query = again ? { offset, limit, again } : { offset, limit };
-  return get(`/v1/jobs/${encodeURIComponent(job.id)}/releases/${encodeURIComponent(release)}/documents`, { query });
+/** A button that chooses a release or a level of a job: `tell()` at once, `then(job)` once that was written, or failed. */
+export function chooseButton(job, number, label, { kind, disabled, chosen, tell, then }) {
+  const press = button(label, { kind, icon: "check", disabled });
+  press.addEventListener("click", async () => {
+    try {
+      await busy(press, () => post(`/v1/jobs/${encodeURIComponent(job.id)}/choose`, { release: number }));
+    } catch (error) {
+      toast(describeError(error), { kind: "danger" });
+      return;
+    }
+    tell();
+    then(await chosen());
+  });
+  return press;
 }
 
 function draw(root, job, found, { chosen, files }) {
@@ -33,16 +43,14 @@ function draw(root, job, found, { chosen, files }) {
   const names = [...new Set(releases.map((r) => called(r.categories)))];
   const slot = (release) => names.indexOf(called(release.categories));
   const population = String(found.population ?? "");
-  const failed = new Set();
   let now = (releases.find((r) => r.chosen) ?? releases.find((r) => r.on_frontier) ?? releases[0]).id;
   const one = () => releases.find((r) => r.id === now);
 
-  const place = h("div", { class: "plane-box" });
+  const box = planeBox();
   const detail = h("section", { class: "card stack release", "aria-live": "polite", "aria-label": "The release" });
   const legend = h("ul", { class: "plane-legend", "aria-label": "Legend" });
   const hidden = new Set();
   let picture = null;
-  const tip = h("div", { class: "plane-tip", hidden: true, "aria-hidden": "true" });
 
   const drawPlane = () => {
     const points = releases.map((r) => {
@@ -54,25 +62,14 @@ function draw(root, job, found, { chosen, files }) {
     }).filter((p) => Number.isFinite(p.x) && Number.isFinite(p.y));
     const base = found.baseline && Number.isFinite(middle(found.baseline.risk)) ? { x: middle(found.baseline.utility ?? 1), y: middle(found.baseline.risk), label: "as it is" } : null;
     const unit = lift([...points, ...(base ? [base] : [])]);
-    picture = plane({
+    picture = box.draw({
       points, baseline: base, xLimit: { at: 1, label: "beyond: counts as 1" }, xName: "Utility: how much of the content stays",
       yName: `Risk R${unit ? ` − 1, in units of ${power(unit)}` : ""}${population ? `, at a population of ${power(population)}` : ""}`,
       label: "Risk and utility of every release. Arrow keys move between releases, Enter picks one.",
-      onPick: pick, onPoint: point,
+      onPick: pick,
     });
     picture.show(hidden);
-    fill(place, picture.element, tip);
     picture.select(now);
-  };
-  const point = (p, mark) => {
-    tip.hidden = !p;
-    if (!p) return;
-    fill(tip, h("strong", {}, p.label), h("dl", {}, p.facts.map(([n, v]) => [h("dt", {}, n), h("dd", {}, v)])));
-    const box = mark.getBoundingClientRect(), own = place.getBoundingClientRect(), size = tip.getBoundingClientRect();
-    let left = box.right - own.left + 10;
-    if (left + size.width > own.width) left = Math.max(0, box.left - own.left - size.width - 10);
-    const top = Math.max(0, Math.min(own.height - size.height, box.top - own.top - size.height / 2));
-    tip.style.setProperty("transform", `translate(${Math.round(left)}px, ${Math.round(top)}px)`);
   };
   const drawLegend = () => fill(legend,
     names.map((name, i) => h("li", {}, h("button", {
@@ -103,63 +100,31 @@ function draw(root, job, found, { chosen, files }) {
     onchange: (value) => list.update(rows().filter((r) => value === "all" || r.on_frontier || r.chosen)),
   });
 
-  const texts = h("div", {});
-  let textsOf = null;
-  const drawTexts = () => {
-    if (textsOf === now) return;
-    textsOf = now;
-    const reader = paged({
-      size: 5,
-      label: "Pages of texts",
-      load: async (offset, limit) => {
-        const release = textsOf;
-        try {
-          let some = await textsOfRelease(job, release, offset, limit, failed.delete(release));
-          for (let wait = 500; some.ready === false && root.isConnected; wait = Math.min(3000, wait * 1.5)) {
-            await new Promise((go) => { setTimeout(go, wait); });
-            some = await textsOfRelease(job, release, offset, limit);
-          }
-          return { rows: some.documents, total: some.total ?? some.documents.length };
-        } catch (error) {
-          if (error.code === "NotMade") failed.add(release);
-          throw error;
-        }
-      },
-      draw: (some) => h("div", { class: "stack" }, some.map(beforeAfter)),
-      empty: emptyState({ title: "No text changed", icon: "file" }),
-    });
-    fill(texts, reader);
-    reader.reload();
-  };
-  const reader = h("details", { class: "card fold" }, h("summary", {}, h("h2", {}, "Texts before and after")), texts);
-  reader.addEventListener("toggle", () => { if (reader.open) drawTexts(); });
+  const texts = textsOf(job);
 
   let last = job, writing = false;
   const drawDetail = () => {
     const r = one();
     const there = r.chosen && (writing || written(last, r.id));
-    const press = button(there ? "Chosen" : r.chosen ? "Write it again" : "Choose this release", { kind: there ? "" : "primary", icon: "check", disabled: there });
-    press.addEventListener("click", async () => {
-      try {
-        await busy(press, () => post(`/v1/jobs/${encodeURIComponent(job.id)}/choose`, { release: r.id }));
-      } catch (error) {
-        toast(describeError(error), { kind: "danger" });
-        return;
-      }
-      for (const other of releases) other.chosen = other.id === r.id;
-      writing = true;
-      drawPlane();
-      list.update(rows());
-      drawDetail();
-      last = await chosen();
-      writing = false;
-      if (!r.chosen) return; // another one was chosen meanwhile
-      if (!last.error && written(last, r.id)) {
-        toast("Chosen. The release is written and can be downloaded.");
-      } else {
+    const press = chooseButton(job, r.id, there ? "Chosen" : r.chosen ? "Write it again" : "Choose this release", {
+      kind: there ? "" : "primary", disabled: there, chosen,
+      tell: () => {
+        for (const other of releases) other.chosen = other.id === r.id;
+        writing = true;
+        drawPlane();
+        list.update(rows());
         drawDetail();
-        toast(last.error ?? "The release was not written.", { kind: "danger" });
-      }
+      },
+      then: (done) => {
+        [last, writing] = [done, false];
+        if (!r.chosen) return; // another one was chosen meanwhile
+        if (!last.error && written(last, r.id)) {
+          toast("Chosen. The release is written and can be downloaded.");
+        } else {
+          drawDetail();
+          toast(last.error ?? "The release was not written.", { kind: "danger" });
+        }
+      },
     });
     const shown = r.written ?? r; // what the terminal and the report show, too
     fill(detail,
@@ -178,23 +143,24 @@ function draw(root, job, found, { chosen, files }) {
     now = id;
     picture.select(id);
     drawDetail();
-    if (reader.open) drawTexts(); else { textsOf = null; }
+    texts.show(id);
   };
 
   drawPlane();
   drawLegend();
   drawDetail();
+  texts.show(now);
   return [
     ...told(job),
     found.why && notice(h("span", {}, h("strong", {}, "Suggested: "), found.why)),
     h("div", { class: "with-side" },
       h("section", { class: "card stack", "aria-label": "Risk and utility" },
         h("h2", {}, "Risk and utility"),
-        place, legend,
+        box.element, legend,
         h("p", { class: "small muted" }, "Each mark is one release: which names change places, and how far. Further right, texts keep more of their content; further down, less of the corpus stays unique. Risk and utility are estimates: intervals are drawn for the release you look at.")),
       detail),
     h("section", { class: "stack", "aria-label": "All releases" }, h("div", { class: "spread" }, h("h2", {}, "Releases"), frontierOnly), h("div", { class: "tall" }, list)),
-    reader,
+    texts.element,
   ];
 }
 
