@@ -459,6 +459,22 @@ def test_xlsx_comments_and_headers(run):
     assert b"Beesly" not in everything(out)
 
 
+def test_xlsx_drawings_of_the_old_kind_may_leave_breaks_open(run):
+    from openpyxl.comments import Comment
+
+    def change(book):
+        book.active["A1"] = "x"
+        book.active["A1"].comment = Comment("write to a@example.com", "Pam Beesly")
+
+    data = xlsx_bytes(change)
+    part = next(name for name in zipfile.ZipFile(io.BytesIO(data)).namelist() if name.endswith(".vml"))
+    data = changed(
+        data, part, old=b"</xml>", by=b"<v:shape xmlns:v='urn:v'><div>b@example.com<br>x</div></v:shape></xml>"
+    )
+    out = run("a.xlsx", data)[0]
+    assert b"a@example.com" not in everything(out) and b"b@example.com" not in everything(out)
+
+
 def test_a_text_that_begins_like_a_formula_stays_a_text(run):
     import openpyxl
 

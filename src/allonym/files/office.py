@@ -125,13 +125,18 @@ class Package:
         from lxml import etree
 
         if name not in self.trees:
-            parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True)
+            # Excel writes <br> without an end into drawings of the old kind.
+            parser = etree.XMLParser(
+                resolve_entities=False, no_network=True, load_dtd=False, huge_tree=True, recover=name.endswith(".vml")
+            )
             with hide_foreign_errors(f"{name} is not valid XML", etree.XMLSyntaxError):
                 root = etree.fromstring(self.entries[name], parser)
             declared = cast(Any, root).getroottree().docinfo.internalDTD
             if declared is not None and any(True for _ in declared.iterentities()):
                 raise RefusedContent(f"{name} has a document type with entities, which office files do not have")
             self.trees[name] = root
+            if parser.error_log:
+                self.touched.add(name)
         return self.trees[name]
 
     def list_relationships(self, part: str) -> Iterator[tuple[Any, str | None]]:

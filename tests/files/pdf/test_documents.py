@@ -166,6 +166,25 @@ def test_pictures_stay_where_the_policy_says_so(tmp_path):
     assert made.leaks(target.read_bytes()) == []
 
 
+def test_a_transparent_picture_over_text_becomes_a_frame(tmp_path):
+    from PIL import Image
+
+    def draw(c):
+        c.drawString(72, 700, "A line below the stamp")
+        stamp = Image.new("RGBA", (40, 40), (200, 0, 0, 0))
+        c.drawImage(made.ImageReader(stamp), 60, 650, 200, 100, mask="auto")
+        c.drawImage(made.ImageReader(stamp), 60, 100, 200, 100, mask="auto")
+
+    (tmp_path / "a.pdf").write_bytes(made.canvas(draw, made.A4))
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
+    import pypdfium2
+
+    page = pypdfium2.PdfDocument((tmp_path / "b.pdf").read_bytes())[0].render().to_pil().convert("L")
+    height = round(made.A4[1])
+    assert page.crop((70, height - 715, 180, height - 695)).getextrema()[0] < 100
+    assert page.getpixel((200, height - 150)) == 224
+
+
 def test_links_and_bookmarks_still_lead(results):
     with pikepdf.open(io.BytesIO(results["links"][1])) as pdf:
         links = pdf.pages[0].obj.Annots

@@ -169,6 +169,57 @@ def test_text_that_an_ocr_left_behind_is_taken_out_of_the_picture_too(tmp_path):
     assert min(lows[w] for w in ("Ada", "212-555-0142", "Cyd", "Dale")) > 200
 
 
+def test_a_scan_whose_text_does_not_lie_over_its_words_needs_ocr(tmp_path):
+    """As some programs write it: each line begins at its place, and goes on in letters of one width."""
+    picture, words = made._scan()
+    scale = made.A4[0] / 1240
+
+    def draw(c):
+        c.drawImage(made.ImageReader(picture), 0, 0, *made.A4)
+        for line in range(3):
+            some = [word for word in words if word[5] == line]
+            text = c.beginText(some[0][1] * scale, made.A4[1] - (some[0][4] - 8) * scale)
+            text.setTextRenderMode(3)
+            text.setFont("Courier", 34 * scale)
+            text.setHorizScale(125)
+            text.textOut(" ".join(word[0] for word in some))
+            c.drawText(text)
+
+    (tmp_path / "a.pdf").write_bytes(made.canvas(draw, made.A4))
+    with pytest.raises(RefusedContent, match="a text that does not lie over its words; its text needs OCR"):
+        anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY)
+
+
+def test_photographs_in_which_ocr_reads_nothing_become_grey(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry.ocr, "_table", {**registry.ocr._table, "fake": lambda image: []})
+    (tmp_path / "a.pdf").write_bytes(made.scan())
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY.with_(ocr="fake"))
+    before, after = (tmp_path / "a.pdf").read_bytes(), (tmp_path / "b.pdf").read_bytes()
+    assert dark(before, (0, 0, 1240, 1754)) > 1000 and dark(after, (0, 0, 1240, 1754)) == 0
+
+
+def test_a_page_with_an_operator_that_cannot_be_read_is_read_by_ocr(tmp_path, monkeypatch):
+    from allonym.files.ocr import Word
+
+    seen = []
+
+    def reader(image):
+        seen.append(image)
+        return (
+            [] if len(seen) > 1 else [Word(w, 300 + 200 * i, 300, 480 + 200 * i, 340, 0) for i, w in enumerate(words)]
+        )
+
+    words = ("Ada", "Brook", "met", "everybody", "in", "the", "garden", "yesterday")
+    monkeypatch.setattr(registry.ocr, "_table", {**registry.ocr._table, "fake": reader})
+    (tmp_path / "a.pdf").write_bytes(
+        made.bare(b"BT /F1 12 Tf 72 700 Td (Cyd Dale) Tj (x) Tc 0 -20 Td (Ada Brook) Tj ET")
+    )
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", POLICY.with_(ocr="fake"))
+    with pikepdf.open(tmp_path / "b.pdf") as pdf:
+        assert b"Cyd" not in pdf.pages[0].Contents.read_bytes()
+    assert len(seen) == 2
+
+
 def test_an_ocr_must_be_known(tmp_path):
     path = tmp_path / "policy.toml"
     path.write_text('extends = "default"\nocr = "tesserakt"\n', encoding="utf-8")

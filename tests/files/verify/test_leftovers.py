@@ -112,6 +112,11 @@ def test_a_piece_of_a_longer_ordinary_word_is_no_leftover():
     assert found("JaneSmithson", "Jane Smith")
 
 
+def test_an_escaped_space_of_an_address_begins_no_word():
+    assert not found("[URL_1]%20in%20part", "http://a.be/go%20in")
+    assert found("by Okafor", "http://a.be/by%20Okafor")
+
+
 def test_every_view_is_a_function():
     from importlib import import_module
 

@@ -71,16 +71,26 @@ def hidden_in(place: str) -> bytes:
             form = pdf.make_stream(b"BT /F1 9 Tf [(Ada) -300 (Bro) 5 (ok)] TJ ET")
             form.Type, form.Subtype, form.BBox = pikepdf.Name.XObject, pikepdf.Name.Form, [0, 0, 9, 9]
             page.Resources.XObject = pikepdf.Dictionary(F=form)
+        elif place == "wide":
+            page.Contents = pdf.make_stream(b"BT /F1 9 Tf <%s> Tj ET" % "Ada Brook".encode("utf-16-be").hex().encode())
         elif place == "mark":
             page.Contents = pdf.make_stream(b"/Span <</ActualText (Ada Brook)>> BDC EMC")
 
     return made.changed(made.bare(b""), change)
 
 
-@check_each_row("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "mark"])
+@check_each_row("place", ["comment", "xmp", "info", "resource", "utf16", "map", "form", "wide", "mark"])
 def test_the_raw_reader_looks_everywhere(place):
     assert find_leftovers_in_file(hidden_in(place), "pdf", ["Ada Brook"], "")
     assert not find_leftovers_in_file(hidden_in(place), "pdf", ["Eve Stone"], "")
+
+
+def test_letters_of_two_bytes_are_read_as_words():
+    def change(pdf):
+        words = [text.encode("utf-16-be").hex().encode() for text in ("Record,", "erase", "play")]
+        pdf.pages[0].obj.Contents = pdf.make_stream(b"BT /F1 9 Tf " + b" ".join(b"<%s> Tj" % w for w in words) + b" ET")
+
+    assert not find_leftovers_in_file(made.changed(made.bare(b""), change), "pdf", ["Recorder"], "")
 
 
 def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
@@ -90,7 +100,7 @@ def test_a_result_that_still_holds_a_text_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(
         editor,
         "rewrite_content_stream",
-        lambda source, changed, gone, moves, inserts, pictures: real(source, {}, (), {}, {}, pictures),
+        lambda source, changed, gone, moves, inserts, *pictures: real(source, {}, (), {}, {}, *pictures),
     )
     (tmp_path / "a.pdf").write_bytes(made.letter_page())
     with pytest.raises(RefusedContent, match=r"still contains 4 of 4 covered texts \(page 1") as failed:

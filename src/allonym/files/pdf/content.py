@@ -14,7 +14,7 @@ from typing import Any
 
 import pikepdf
 
-from allonym.errors import RefusedContent, hide_foreign_errors
+from allonym.errors import AllonymError, RefusedContent, hide_foreign_errors
 from allonym.files.pdf.fonts import Font, read_font
 from allonym.files.pdf.objects import MAX_DEPTH, get_object_key
 
@@ -29,6 +29,11 @@ _PAINTING = frozenset(("f", "F", "f*", "B", "B*", "b", "b*", "S", "s"))
 _PATH = {"m": 2, "l": 2, "re": 4}
 """Operators that draw lines and boxes, and their numbers of operands."""
 
+_COLOURING = frozenset("g rg k cs sc scn".split())
+"""Operators that may be wrong without any harm to the text."""
+
+_FOREIGN_ERRORS = (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
+_UNREADABLE = "has unreadable content or an unreadable font"
 _TEXT_STATE = {"Tc": "char", "Tw": "word", "TL": "leading", "Ts": "rise"}
 """Operators that set one number of the text state."""
 
@@ -111,12 +116,13 @@ class Glyph:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """An image: it is drawn on the unit square under ``matrix``."""
+    """An image: it is drawn on the unit square under ``matrix``; what lies below it may be seen through it."""
 
     page: int
     matrix: pikepdf.Matrix
     stream: Any
     op: int
+    is_transparent: bool = False
 
     def box(self) -> tuple[float, float, float, float]:
         """Left, bottom, right and top."""
@@ -247,9 +253,8 @@ class Content:
     def _call_or_refuse_page(self, page: int, read: Any, argument: Any) -> list[Glyph]:
         """Call a function that reads something on a page, and return the characters that it adds."""
         self._page, self._glyphs = page, []
-        kinds = (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError)
-        message = f"page {page + 1} has unreadable content or an unreadable font"
-        with hide_foreign_errors(message, *kinds, error=RefusedContent):
+        message = f"page {page + 1} {_UNREADABLE}"
+        with hide_foreign_errors(message, *_FOREIGN_ERRORS, error=RefusedContent):
             read(argument)
         letters = [glyph for glyph in self._glyphs if glyph.text is None or glyph.text.isalnum()]
         self.unseen[page] += (unseen := sum(bool(glyph.plane) for glyph in letters))
@@ -273,57 +278,63 @@ class Content:
                 self.pictures.append(Picture(self._page, state.ctm, key, index))
                 continue
             args, op = instruction.operands, str(instruction.operator)
-            if op == "q":
-                stack.append(replace(state))
-            elif op == "Q":
-                if stack:
-                    state = stack.pop()
-            elif op == "cm":
-                state.ctm = _read_matrix(args) @ state.ctm
-            elif op == "BT":
-                tm = line = pikepdf.Matrix()
-            elif op == "Tf":
-                state.name, state.size = str(args[0]), float(args[1])
-                state.font = self._load_font_or_none(resources, state.name)
-            elif op in _TEXT_STATE:
-                setattr(state, _TEXT_STATE[op], float(args[0]))
-            elif op == "Tz":
-                state.scale = float(args[0]) / 100
-            elif op == "Tr":
-                state.mode = int(args[0])
-            elif op == "Tm":
-                tm = line = _read_matrix(args)
-            elif op in ("Td", "TD"):
-                if op == "TD":
-                    state.leading = -float(args[1])
-                tm = line = line.translated(float(args[0]), float(args[1]))
-            elif op == "T*":
-                tm = line = line.translated(0, -state.leading)
-            elif op in SHOWING:
-                if op in ("'", '"'):
+            try:
+                if op == "q":
+                    stack.append(replace(state))
+                elif op == "Q":
+                    if stack:
+                        state = stack.pop()
+                elif op == "cm":
+                    state.ctm = _read_matrix(args) @ state.ctm
+                elif op == "BT":
+                    tm = line = pikepdf.Matrix()
+                elif op == "Tf":
+                    state.name, state.size = str(args[0]), float(args[1])
+                    state.font = self._load_font_or_none(resources, state.name)
+                elif op in _TEXT_STATE:
+                    setattr(state, _TEXT_STATE[op], float(args[0]))
+                elif op == "Tz":
+                    state.scale = float(args[0]) / 100
+                elif op == "Tr":
+                    state.mode = int(args[0])
+                elif op == "Tm":
+                    tm = line = _read_matrix(args)
+                elif op in ("Td", "TD"):
+                    if op == "TD":
+                        state.leading = -float(args[1])
+                    tm = line = line.translated(float(args[0]), float(args[1]))
+                elif op == "T*":
                     tm = line = line.translated(0, -state.leading)
-                    if op == '"':
-                        state.word, state.char = float(args[0]), float(args[1])
-                tm = self._add_shown_glyphs(args[-1], (key, index), state, tm, plane, span)
-            elif op == "gs":
-                self._apply_graphics_state_font(args[0], resources, state)
-            elif op in ("g", "rg", "k"):
-                state.colour = tuple(float(a) for a in args)
-            elif op in ("cs", "sc", "scn"):
-                _set_colour(op, args, resources, state)
-            elif op == "Do":
-                self._interpret_xobject(args[0], resources, state, plane, (key, index), outer_keys)
-            elif op in ("BDC", "BMC"):
-                marks.append((plane, span))
-                if op == "BDC":
-                    plane, span = self._begin_marked_content(args, resources, plane, span)
-            elif op == "EMC" and marks:
-                plane, span = marks.pop()
-            elif op in _PAINTING:
-                self.shapes[self._page] += 1
-            elif op in _PATH and len(args) == _PATH[op]:
-                with suppress(TypeError, ValueError):
-                    point = self._add_edges(op, [float(a) for a in args], state.ctm, point)
+                elif op in SHOWING:
+                    if op in ("'", '"'):
+                        tm = line = line.translated(0, -state.leading)
+                        if op == '"':
+                            state.word, state.char = float(args[0]), float(args[1])
+                    tm = self._add_shown_glyphs(args[-1], (key, index), state, tm, plane, span)
+                elif op == "gs":
+                    self._apply_graphics_state_font(args[0], resources, state)
+                elif op in ("g", "rg", "k"):
+                    state.colour = tuple(float(a) for a in args)
+                elif op in ("cs", "sc", "scn"):
+                    _set_colour(op, args, resources, state)
+                elif op == "Do":
+                    self._interpret_xobject(args[0], resources, state, plane, (key, index), outer_keys)
+                elif op in ("BDC", "BMC"):
+                    marks.append((plane, span))
+                    if op == "BDC":
+                        plane, span = self._begin_marked_content(args, resources, plane, span)
+                elif op == "EMC" and marks:
+                    plane, span = marks.pop()
+                elif op in _PAINTING:
+                    self.shapes[self._page] += 1
+                elif op in _PATH and len(args) == _PATH[op]:
+                    with suppress(TypeError, ValueError):
+                        point = self._add_edges(op, [float(a) for a in args], state.ctm, point)
+            except AllonymError:
+                raise
+            except _FOREIGN_ERRORS:
+                if op not in _COLOURING:
+                    self._note_unreadable_content()
 
     def _add_edges(
         self, op: str, numbers: Sequence[float], ctm: pikepdf.Matrix, point: tuple[float, float]
@@ -348,9 +359,12 @@ class Content:
         """Return a font by its name; without it, its page is one whose text cannot be read."""
         try:
             return self._load_font(resources.Font[name])
-        except (pikepdf.PdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
-            self.unread.setdefault(self._page, "has unreadable content or an unreadable font")
+        except _FOREIGN_ERRORS:
+            self._note_unreadable_content()
             return None
+
+    def _note_unreadable_content(self) -> None:
+        self.unread.setdefault(self._page, _UNREADABLE)
 
     def _load_font(self, spec: Any) -> Font:
         key = get_object_key(spec)
@@ -378,7 +392,8 @@ class Content:
         if oc is not None:
             plane = self._find_hidden_layer(oc, plane)
         if thing.get("/Subtype") == "/Image":
-            self.pictures.append(Picture(self._page, state.ctm, *source))
+            is_transparent = any(name in thing for name in ("/SMask", "/Mask", "/ImageMask"))
+            self.pictures.append(Picture(self._page, state.ctm, *source, is_transparent))
         elif thing.get("/Subtype") == "/Form":
             self._interpret_form(thing, resources, state, plane, (*outer_keys, source[0]))
 

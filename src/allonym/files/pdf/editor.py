@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
@@ -80,7 +80,9 @@ class _PdfFile:
         self.content = Content(self.pdf, hidden)
         self.pages: dict[int, PackedPage] = {}
         unread: dict[int, str] = {}
+        self.frames: dict[Any, set[int]] = defaultdict(set)
         for number, glyphs in self.content.read_pages():
+            self._note_pictures_over_text(number, glyphs)
             page = Page.order_glyphs(glyphs, self.content.spans)
             self.pages[number] = page.pack()
             if has_unreadable_words(page.units):
@@ -92,7 +94,25 @@ class _PdfFile:
         self.scans = scans.find_scanned_pages(self.pdf, self.content) if policy.images == "remove" or ocr else {}
         bare = [page for page, text_pages in self.scans.items() if not text_pages]
         unread |= dict.fromkeys(bare, "is a scan, or a drawing of letters")
+        unread |= dict.fromkeys(self._list_misplaced_texts(), "is a scan with a text that does not lie over its words")
         self.recognized = self._recognize_pages(self.content.unread | unread, ocr, policy.ocr)
+
+    def _note_pictures_over_text(self, number: int, glyphs: Sequence[Glyph]) -> None:
+        """Note the transparent pictures of a page that lie over its text, which a grey box would hide."""
+        for picture in self.content.pictures:
+            if picture.page == number and picture.is_transparent:
+                left, bottom, right, top = picture.box()
+                if any(left < g.x < right and bottom < g.y < top and not g.plane for g in glyphs):
+                    self.frames[picture.stream].add(picture.op)
+
+    def _list_misplaced_texts(self) -> list[int]:
+        """Return the scans with an invisible text that does not lie over the words."""
+        numbers = [number for number, has_text in self.scans.items() if has_text]
+        return [
+            number
+            for number, image in (scans.render_pages(self.pdf, numbers) if numbers else ())
+            if scans.is_text_misplaced(image, self.pages[number].unpack().glyphs, self.pdf.pages[number])
+        ]
 
     def _recognize_pages(self, reasons: Mapping[int, str], ocr: OcrReader | None, name: str) -> set[int]:
         """Read pages whose text is unknown by OCR; they become pictures, and nothing else of them remains."""
@@ -105,6 +125,8 @@ class _PdfFile:
         for number, image in self._render_pages(numbers):
             assert ocr is not None
             glyphs = scans.read_glyphs_by_ocr(image, ocr, self.pdf.pages[number], number)
+            if self._images != "keep" and sum((g.text or "").isalnum() for g in glyphs) <= scans.FEW:
+                self.scans.pop(number, None)  # photographs, or handwriting, which nobody can search
             self.pages[number] = Page.order_glyphs(glyphs, ()).pack()
         return set(numbers)
 
@@ -171,7 +193,9 @@ class _PdfFile:
             lost = {place for place in lost if place[0] in changed}
         for key, form in self.content.forms.items():
             treatment = self._choose_picture_treatment(key)
-            data = rewrite_content_stream(form, changed[key], lost, painter.moves, painter.inserts, treatment)
+            data = rewrite_content_stream(
+                form, changed[key], lost, painter.moves, painter.inserts, treatment, self.frames[key]
+            )
             form.thing.write(data)
             if "/Resources" in form.thing:
                 if treatment != "keep":
@@ -236,7 +260,8 @@ class _PdfFile:
         if number not in self.recognized:
             source = self.content.read_page_stream(number)
             treatment = self._choose_picture_treatment(("page", number))
-            body = rewrite_content_stream(source, changed, lost, painter.moves, painter.inserts, treatment)
+            frames = self.frames["page", number]
+            body = rewrite_content_stream(source, changed, lost, painter.moves, painter.inserts, treatment, frames)
         page_resources: Any = page.obj.get("/Resources", page.get("/Resources")) if body is not None else None
         resources = pikepdf.Dictionary(page_resources) if page_resources is not None else pikepdf.Dictionary()
         self._add_standard_fonts(resources, painter.fonts["page", number])

@@ -130,7 +130,8 @@ def _apply_actual_texts(
 
 
 def _extract_alphanumerics(text: str) -> str:
-    return "".join(c for c in unicodedata.normalize("NFKC", text) if c.isalnum())
+    # Small capitals are often drawn with the letters of the other case.
+    return "".join(c for c in unicodedata.normalize("NFKC", text).casefold() if c.isalnum())
 
 
 def _drop_duplicate_glyphs(glyphs: Sequence[Glyph], duplicates: dict[int, list[Glyph]]) -> Iterator[Glyph]:

@@ -16,7 +16,10 @@ _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
     "CS cs SC SCN sc scn G g RG rg K k sh Do d0 d1".split()
 )
-_BOX: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1], "re"), ([], "f"), ([], "Q"))
+_GREY: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1], "re"))
+_BOX: Sequence[Operation] = (*_GREY, ([], "f"), ([], "Q"))
+_INSIDE = [Decimal("0.01"), Decimal("0.01"), Decimal("0.98"), Decimal("0.98")]
+_FRAME: Sequence[Operation] = (*_GREY, (_INSIDE, "re"), ([], "f*"), ([], "Q"))
 
 Operation = tuple[Sequence[Any], str]
 """Operands and operator; floats are written with four decimals."""
@@ -52,6 +55,7 @@ def rewrite_content_stream(
     moves: Mapping[GlyphPlace, float],
     inserts: Mapping[GlyphPlace, Insert],
     pictures: str,
+    frames: Container[int] = (),
 ) -> bytes:
     """Rewrite a content stream without removed characters and without marks with text, with balanced states.
 
@@ -62,16 +66,19 @@ def rewrite_content_stream(
         moves: how far characters, and inserts in place of removed ones, move, as the number of a TJ array.
         inserts: inserts in place of removed characters.
         pictures: ``keep``, ``box`` (a grey box in their place) or ``drop``.
+        frames: the operators whose pictures get a grey frame in place of a box.
     """
     out: list[Any] = []
     depth = 0
     marks: list[bool] = []
     for index, instruction in enumerate(source.ops):
         if isinstance(instruction, pikepdf.ContentStreamInlineImage):
-            out += _list_picture_operations(instruction, pictures)
+            out += _list_picture_operations(instruction, pictures, index in frames)
             continue
         args, op = instruction.operands, str(instruction.operator)
         if op in SHOWING:
+            if not args:
+                continue
             if op == '"':
                 out += [([args[0]], "Tw"), ([args[1]], "Tc")]
             if op in ("'", '"'):
@@ -81,7 +88,7 @@ def rewrite_content_stream(
             else:
                 out.append(([args[-1]], "TJ" if op == "TJ" else "Tj"))
         elif op == "Do" and _is_not_form(args[0], source.resources):
-            out += _list_picture_operations(instruction, pictures)
+            out += _list_picture_operations(instruction, pictures, index in frames)
         elif op in ("BMC", "BDC"):
             layer = op == "BDC" and str(args[0]) == "/OC" and isinstance(args[1], pikepdf.Name)
             marks.append(layer)
@@ -128,8 +135,9 @@ def _is_not_form(name: Any, resources: Any) -> bool:
     return thing is None or thing.get("/Subtype") != "/Form"
 
 
-def _list_picture_operations(instruction: Any, treatment: str) -> Sequence[Any]:
-    return [instruction] if treatment == "keep" else _BOX if treatment == "box" else []
+def _list_picture_operations(instruction: Any, treatment: str, is_frame: bool) -> Sequence[Any]:
+    box = _FRAME if is_frame else _BOX
+    return [instruction] if treatment == "keep" else box if treatment == "box" else []
 
 
 def _make_show_operations(

@@ -1,7 +1,8 @@
 """Pages that are pictures: their text is read by OCR and painted over in the pixels.
 
-A page with an invisible text of an earlier OCR (such as ``ocrmypdf``) is read by that text. A page without one, or
-with a font that does not tell its letters, needs a reader from the table :data:`allonym.registry.ocr`, or is refused.
+A page with an invisible text of an earlier OCR (such as ``ocrmypdf``) is read by that text. A page without one, with
+one that does not lie over its words, or with a font that does not tell its letters, needs a reader from the table
+:data:`allonym.registry.ocr`, or is refused.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import pikepdf
@@ -28,7 +30,10 @@ LARGE = 0.5
 """Least share of a page covered by pictures at which it may be a scan."""
 
 FEW = 24
-"""Greatest number of letters of text on a scan beside its picture, such as a page number or a stamp."""
+"""Greatest number of letters of text on a scan beside its picture, such as a page number or a stamp.
+
+A picture in which OCR reads no more is no scan of a text.
+"""
 
 OCR_PLANE = "recognised"
 """The plane of characters that OCR read, see :class:`~allonym.files.pdf.content.Glyph`."""
@@ -38,6 +43,12 @@ LETTER = 0.8
 
 INK = 80
 """Least difference of ink from the lightest shade around it, of 255."""
+
+MIN_GAPS, GAPS_IN_PLACE = 5, 0.85
+"""Least number of gaps between words by which a text is judged, and least share of them that are blank in its picture.
+
+Texts of five OCR programs in 21 scans had at least .99, or at most .60 where lines were laid in a font of one width.
+"""
 
 PAGE_PICTURE = "/AllonymPage"
 """The name of a page's picture in its resources."""
@@ -100,6 +111,30 @@ def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]
             # A very large page does not need more dots than a sheet of paper.
             scale = min(DPI / 72, 8000 / max(width, height, 1.0))
             yield number, page.render(scale=scale).to_pil().convert("RGB")
+
+
+def is_text_misplaced(image: Image, glyphs: Sequence[Glyph], page: Any) -> bool:
+    """Tell whether the invisible text of a scan does not lie over its words, so that boxes would miss them."""
+    import numpy as np
+
+    grey = np.asarray(image.convert("L"))
+    gaps = blank_gaps = 0
+    shown = [g for g in glyphs if g.text and not g.text.isspace()]
+    for before, after in pairwise(shown):
+        em = before.size
+        start = before.x + before.dx
+        if not 0.2 * em < after.x - start < 3 * em or abs(after.y - before.y) > 0.3 * em or abs(before.dy) > 0.1 * em:
+            continue
+        corners = [(start - 0.1 * em, after.y), (after.x + 0.1 * em, after.y + 0.65 * em)]
+        left, top, right, bottom = (max(0, round(v)) for v in _convert_to_pixels(image, corners, page))
+        band = grey[top:bottom, left:right]
+        if band.size:
+            around = grey[max(0, top - 5) : bottom + 5, max(0, left - 20) : right + 20]
+            inked_columns = (band < float(around.max()) - INK).mean(axis=0) > 0.04
+            blanks = "".join("x" if ink else " " for ink in inked_columns).split("x")
+            gaps += 1
+            blank_gaps += max(map(len, blanks)) >= 0.13 * em * (right - left) / (corners[1][0] - corners[0][0])
+    return gaps >= MIN_GAPS and blank_gaps < GAPS_IN_PLACE * gaps
 
 
 def read_glyphs_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int) -> list[Glyph]:

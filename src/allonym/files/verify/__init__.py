@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 from pkgutil import resolve_name
+from urllib.parse import unquote
 
 from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.errors import RefusedContent, hide_foreign_errors
@@ -154,10 +155,10 @@ def _find_present_needles(needles: Iterable[str], pages: Sequence[str]) -> set[s
 
 def _list_squeezed_text_and_long_words(text: str) -> list[str]:
     """Return the text without spaces and signs, then its longer words that identify by themselves."""
-    squeezed = _SqueezedText.squeeze_text(text)
+    squeezed = _SqueezedText.squeeze_text(unquote(text))  # "%20in" is no word
     words = [squeezed.text[a:b] for a, b in pairwise(squeezed.borders)]
     listed = (w for w in words if len(w) >= LEAST_WORD and can_identify(w))
-    return [w for w in dict.fromkeys((squeezed.text, *listed)) if w]
+    return [w for w in dict.fromkeys((_SqueezedText.squeeze_text(text).text, *listed)) if w]
 
 
 @cache

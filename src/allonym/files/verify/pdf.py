@@ -123,7 +123,7 @@ def _read_content_text(stream: Any) -> str:
             items = list(operand) if isinstance(operand, pikepdf.Array) else [operand]
             for item in items:
                 if isinstance(item, pikepdf.String):
-                    words.append(bytes(item).decode("latin-1"))
+                    words.append(_decode_codes(bytes(item)))
                 elif isinstance(item, pikepdf.Dictionary):
                     _collect_strings(item, words, 0)
                 elif words and not isinstance(item, pikepdf.Object) and float(item) < WORD_GAP:
@@ -131,6 +131,12 @@ def _read_content_text(stream: Any) -> str:
         if words:
             lines.append("".join(words))
     return "\n".join(lines)
+
+
+def _decode_codes(data: bytes) -> str:
+    """Return the codes of a string as letters: of two bytes each if every other byte is mostly zero."""
+    is_wide = len(data) % 2 == 0 and 2 * data[::2].count(0) > len(data) // 2
+    return data.decode("utf-16-be", "replace") if is_wide else data.decode("latin-1")
 
 
 def _collect_strings(thing: Any, out: list[str], depth: int, bytewise: bool = False) -> None:
