@@ -2,10 +2,11 @@
 
 usage: python benchmarks/word_lists.py DATA [--check] [--dictionaries FOLDER]
 
-DATA is the folder of the corpora (open2/lexicons, open2/unlabelled, dialogues). Writes the words of
-src/allonym/detection/ordinary.txt, and the medicines and conditions of common_terms.toml beside it; also dictionary.txt
-where FOLDER has the word lists of Debian's packages wbritish, wbritish-large, wamerican and wamerican-large. Comments
-and the lists of our own stay. Their sources stand in the files. ``--check`` writes nothing, and fails where a file
+DATA is the folder of the corpora (open2/lexicons, open2/ner_multi, open2/unlabelled, dialogues). Writes the words of
+src/allonym/detection/ordinary.txt, ordinary_of_languages.toml (from the training parts of annotated corpora), and the
+medicines and conditions of common_terms.toml beside it; also dictionary.txt where FOLDER has the word lists of Debian's
+packages wbritish, wbritish-large, wamerican and wamerican-large. Comments and the lists of our own stay. Their sources
+stand in the files. ``--check`` writes nothing, and fails where a file
 would change.
 """
 
@@ -16,9 +17,12 @@ import gzip
 import re
 import sys
 import textwrap
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from allonym.kb import KnowledgeBase
+from allonym.text.fold import fold
 from allonym.train.corpus import make_training_lists
 from allonym.train.ordinary import find_ordinary_words
 from allonym.train.records import read_json_lines
@@ -28,6 +32,8 @@ DICTIONARIES = ("british-english", "american-english", "british-english-large", 
 SHARE = 0.75  # of a word's mentions in small letters: headings count as mentions
 FREQUENT = 0.004  # per cent of the people in the census that have a name
 SHORTEST_WORD, SHORTEST_TERM = 3, 6
+LANGUAGES = ("da", "et", "fi", "fr", "hr", "hu", "nl", "no", "pt", "ro", "sk", "sv")
+MOST_WORDS, LEAST_COUNT, SMALL = 5000, 3, 0.6  # of a language; of a word; share of it that is in small letters
 MEDICINES = ("paracetamol", "penicillin")
 """Everyday names that the sources lack."""
 HEADS = frozenset(
@@ -53,6 +59,37 @@ def make_ordinary_words(data: Path) -> list[str]:
     names = {row[0] for row in census if float(row[2]) >= FREQUENT}
     names |= {row[0] for row in read_rows(data / "open2/lexicons/cities_over_15000.tsv.gz")}
     return sorted(w for w in words - names if w.isalpha() and w.isascii() and len(w) >= SHORTEST_WORD)
+
+
+def make_ordinary_words_of_languages(data: Path) -> dict[str, list[str]]:
+    """Words that corpora write in small letters, seldom with a capital within sentences or names; no known names."""
+    from allonym.train.multilingual import load_parts, load_recipe
+
+    small, big = defaultdict[str, Counter[str]](Counter), defaultdict[str, Counter[str]](Counter)
+    for sentence in load_parts(data / "open2/ner_multi", load_recipe("languages"))["train"]:
+        last = ""
+        for (a, b), tag in zip(sentence.borders, sentence.tags, strict=True):
+            word = sentence.text[a:b]
+            if word.islower():
+                small[sentence.language][word] += 1
+            elif word[1:].islower() and (tag > 0 or last.isalnum()):
+                big[sentence.language][word.lower()] += 1
+            last = word
+    kb = KnowledgeBase.open()
+    names = {*kb.list_known_names("first"), *kb.list_known_names("last")}
+    names |= {fold(item.label) for kind in ("city", "country", "region") for item in kb.pool(kind)}
+    return {
+        language: sorted(
+            word
+            for word, count in small[language].most_common(MOST_WORDS)
+            if count >= LEAST_COUNT
+            and count >= SMALL * (count + big[language][word])
+            and word.isalpha()
+            and len(word) >= SHORTEST_WORD
+            and fold(word) not in names
+        )
+        for language in LANGUAGES
+    }
 
 
 def make_dictionary(data: Path, folder: Path, ordinary: Iterable[str]) -> list[str]:
@@ -116,6 +153,10 @@ def main() -> None:
         pattern = re.compile(rf'(^{name} = """\n).*?(\n"""$)', re.MULTILINE | re.DOTALL)
         text = pattern.sub(rf"\g<1>{fill('; '.join(terms))}\g<2>", text)
     made[path] = text
+    path = HERE / "ordinary_of_languages.toml"
+    comments = "".join(line for line in path.read_text("utf-8").splitlines(True) if line.startswith("#"))
+    tables = make_ordinary_words_of_languages(args.data).items()
+    made[path] = comments + "".join(f'{language} = """\n{fill(" ".join(words))}\n"""\n' for language, words in tables)
     changed = [path.name for path, text in made.items() if path.read_text("utf-8") != text]
     print(f"{len(ordinary):,} ordinary words; changed: {', '.join(changed) or 'nothing'}")
     if args.check:

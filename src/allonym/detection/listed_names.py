@@ -52,7 +52,7 @@ _TOWN = (
 )
 _LEAST_NOUN = 6  # letters of a place where nouns have capitals
 _NO_WORDS = re.compile(r"[ \t\n\r\"'„“”«»‚‘’(–—*-]*+")
-_SENTENCE_END = re.compile(r"[.!?…:\n\r][\s\"'„“”«»‚‘’(–—*-]*\Z")
+_SENTENCE_END = re.compile(r"(?:[.!?…:\n\r]|[:;]-?[)(DP])[\s\"'„“”«»‚‘’(–—*-]*\Z")
 _NAME = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[ -][^\W\d_a-zß-öø-ÿ][^\W\d_]+){0,3}"
 _SALUTATION = re.compile(rf"^[ \t]*([^\W\d_]{{3,12}})[ ]({_NAME})[ ]?[,!:]", re.MULTILINE)
 _FIELD = re.compile(rf"^[^\n:]{{0,24}}?([^\W\d_]{{2,20}})[ ]?:[ \t]+({_NAME})[ \t]*\.?[ \t]*(?:$|,|\()", re.MULTILINE)

@@ -18,7 +18,7 @@ from functools import cache
 from allonym.detection.languages import Passage, read_words_of_languages
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import get_name_weight, has_listed_name, is_typical_name
-from allonym.detection.words import read_common_terms, read_word_list
+from allonym.detection.words import read_common_terms, read_ordinary_words_of, read_word_list
 from allonym.document import Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.fold import fold
@@ -35,7 +35,10 @@ _WORD = re.compile(rf"{_LETTER}+(?:['’\-]{_LETTER}+)*\.?")
 _JOINTS = re.compile(r"[ \xa0]")
 _PARTICLES = PARTICLES | read_words_of_languages("particles")["all"]
 _ABBREVIATIONS = read_words_of_languages("abbreviations")["all"]
-_SENTENCE_END = re.compile(r"(?:\A|[.!?…:;•|]\s+|\n\s*|[.!?…:]?\s*[„“\"«»¿¡(–—-]\s?|\d\)\s)[\s\"'„“«»¿¡(*–—-]*\Z")
+_SENTENCE_END = re.compile(
+    r"(?:\A|[.!?…:;•|]\s+|\n\s*|[.!?…:]?\s*[„“\"«»¿¡(–—-]\s?|\d\)\s|[:;]-?[)(DP]\s*|[a-zß-öø-ÿ][\"»”]?[.!?])"
+    r"[\s\"'„“«»¿¡(*–—-]*\Z"
+)
 _LONGEST_BREAK = 12  # characters before a word that may end a sentence
 _INITIALS = re.compile(rf"(?<![\w.\-/])(?:{_UPPER}\.[ \-]?){{1,3}}({_UPPER}{_LETTER}{{2,}}(?:[\-'’]{_LETTER}+)*)")
 _TITLES = {"fr": ("M. ",), "es": ("D. ",)}
@@ -178,9 +181,12 @@ def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[
     small = _list_small_words(text, words)
     runs = list(_list_runs(text, words, small, read_no_names(passage.language), covered))
     inside = {word.text for run in runs for word in run if not word.opens}
+    ordinary = read_ordinary_words_of(passage.language)
     for run in runs:
         words = _strip_opening_words(text, run, inside)
-        if words and (len(words) > 1 or _can_stand_alone(words[0])):
+        if all(word.text.lower() in ordinary or word.text in _PARTICLES for word in words):
+            continue
+        if len(words) > 1 or _can_stand_alone(words[0]):
             label = _choose_label(text, words, passage.language)
             yield Span(words[0].start, words[-1].end, label, _SCORE, _SOURCE)
 

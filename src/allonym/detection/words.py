@@ -1,4 +1,4 @@
-"""The detectors' word lists, from ``words.toml``, ``common_terms.toml`` and the text files beside this file."""
+"""The detectors' word lists, from ``words.toml``, ``common_terms.toml`` and other files beside this file."""
 
 from __future__ import annotations
 
@@ -29,6 +29,18 @@ def read_ordinary_words() -> frozenset[str]:
 def read_dictionary() -> frozenset[str]:
     """The ordinary words and the rarer ones of ``dictionary.txt``: in dictionaries, and no names that lists know."""
     return read_ordinary_words() | _read_words("dictionary.txt") | read_word_list("everyday_words")
+
+
+@cache
+def read_ordinary_words_of(language: str) -> frozenset[str]:
+    """The ordinary words of a language other than English, in lower case; none of languages without a list."""
+    return frozenset(_read_ordinary_words_of_languages().get(language, "").split())
+
+
+@cache
+def _read_ordinary_words_of_languages() -> dict[str, str]:
+    path = files("allonym.detection").joinpath("ordinary_of_languages.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
 
 
 def _read_words(name: str) -> frozenset[str]:
