@@ -9,7 +9,7 @@ import allonym
 from allonym.detection import other_languages
 from allonym.detection.languages import read_language_names
 from allonym.detection.selection import build_detectors
-from allonym.document import Document
+from allonym.document import Document, Span
 from allonym.policy import Policy
 
 PACKAGES = Path(__file__).resolve().parents[2] / "packages"
@@ -76,6 +76,20 @@ def test_what_is_said_of_the_package_is_what_it_reads(policy):
     told = frozenset().union(*other_languages.PACKAGES.values())
     assert other_languages.list_package_languages() == told | {"nb", "nn", "bs"}
     assert other_languages.advise_package(["de", "pl"]) == ""
+
+
+def test_ordinary_german_words_stay_where_their_neighbours_say_so():
+    rows = [
+        ("Wohnort: am See", "Wohnort", 0.9, False),  # a field
+        ("Das sagte ein freundlicher Mann.", "Mann", 0.9, False),
+        ("Dr. Ute Merz, Amtsärztin", "Amtsärztin", 0.9, False),
+        ("Bitte Kassenbeleg und Seriennummer senden", "Seriennummer", 0.4, False),
+        ("Bitte Neustadt melden", "Neustadt", 0.4, True),
+        ("Heute kommt Mann zu uns.", "Mann", 0.9, True),  # who may be called so
+    ]
+    for text, word, score, is_kept in rows:
+        span = Span(text.index(word), text.index(word) + len(word), "PERSON", score, "tagger")
+        assert (other_languages._trim_ordinary_words(text, span, "de") is not None) == is_kept, text
 
 
 def test_a_polish_text_is_read_by_a_package_of_its_own(policy):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
-from allonym.detection.languages import ENGLISH, list_unread, name_languages
+from allonym.detection.languages import ENGLISH, list_unread, name_languages, read_words_of_languages
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.mentions import uses_capitals
 from allonym.detection.unread_names import read_no_names
@@ -38,6 +38,12 @@ _TITLES = read_word_list("titles") | read_word_list("titles_of_other_languages")
 _BEGINS = 0.5  # chance by which a word begins a name of its own
 _GAP = re.compile(r"[ \t\xa0]*")
 _SURE = 0.6  # chance from which on even an ordinary word is part of a name: "Câmara"
+
+_ARTICLE = re.compile(
+    r"(?i:\b(?:d(?:er|ie|as|es|em|en)|(?:k|m|d|s)?ein(?:e[mnrs]?)?|im|am|zum|zur|vom|beim|unser(?:e[mnrs]?)?))"
+    r"(?: [a-zäöüß]{1,20}e[mnrs]?)? \Z"
+)
+_LONGEST_ARTICLE = 36  # characters, with an adjective
 
 Thresholds = Mapping[str, float]
 """A kind of name to the chance that a word needs, over 0 to 1."""
@@ -110,7 +116,11 @@ def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
     """
     words = list(LETTERS.finditer(text, span.start, span.end))
     ordinary = read_no_names(language)
-    if span.score < _SURE and all(word[0].lower() in ordinary or word[0].islower() for word in words):
+    tails = tuple(read_words_of_languages("ordinary_tails").get(language, ()))
+    is_ordinary = all(
+        word[0].lower() in ordinary or word[0].islower() or word[0].lower().endswith(tails) for word in words
+    )
+    if is_ordinary and (span.score < _SURE or _names_nobody_here(text, span, language)):
         return None
     first, last = 0, len(words)
     while last - first > 2 and words[first][0].lower() in ordinary and words[first + 1][0].islower():
@@ -127,6 +137,14 @@ def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
     if bracket > start and ")" not in text[bracket:end]:
         end = bracket - (text[bracket - 1] == " ")
     return replace(span, start=start, end=end)
+
+
+def _names_nobody_here(text: str, span: Span, language: str) -> bool:
+    """Whether an ordinary word is a field ("Schadenort:"), an office behind a name, or has an article ("ein Mann")."""
+    behind = text[span.end : span.end + 1]
+    before = text[max(0, span.start - _LONGEST_ARTICLE) : span.start]
+    is_office = before.endswith(", ") and behind in ("", "\n")
+    return behind == ":" or is_office or (language == "de" and _ARTICLE.search(before) is not None)
 
 
 def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:

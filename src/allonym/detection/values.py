@@ -23,7 +23,7 @@ _SPOKEN = frozenset((*"zero oh nought naught nil niner hundred".split(), *_ONES,
 _ALPHABET = read_word_list("spelling_alphabet")
 _NO_PREFIX = frozenset(
     "OF THE IS AND FOR ON IN TO AT BY IF AS OR NOT ARE WAS NO AN DATE FROM ALL ANY THIS THAT IT BE ID NR REF TEL FAX "
-    "DOB VAT TIN".split()
+    "DOB VAT TIN IBAN BIC".split()
 )
 
 _AS_IN = re.compile(r"[A-Za-z],? (?:as in|for|like|is for) [A-Za-z]{1,20}\b")
