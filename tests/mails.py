@@ -175,7 +175,7 @@ def list_mails() -> Iterator[tuple[str, bytes]]:
         DKIM_Signature="v=1; a=rsa-sha256; d=fennside.example; bh=abc=; b=def=", X_Originating_User="Adaeze Okafor"
     )
     traced["Received"] = (
-        "from mx.fennside.example (mx.fennside.example [203.0.113.7]) by x; Tue, 12 Mar 2024 09:30:00 +0100"
+        "from mx.fennside.example (mx.fennside.example. [203.0.113.7]) by x; Tue, 12 Mar 2024 09:30:00 +0100"
     )
     yield "traces", write_mail(traced)
     signed = MIMEMultipart("signed", protocol="application/pkcs7-signature", micalg="sha-256")

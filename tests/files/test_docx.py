@@ -228,9 +228,12 @@ def test_what_is_hidden_goes(run):
     assert b'Target="NULL"' in part(linked, "word/_rels/document.xml.rels")
 
 
-def test_a_link_to_a_local_file_keeps_the_name_of_the_file(run):
+@pytest.mark.parametrize(
+    "target", ["file:///C:\\Users\\somebody\\notes.txt", "..\\home\\somebody\\notes.txt", "../somebody/notes.txt"]
+)
+def test_a_link_to_a_local_file_keeps_the_name_of_the_file(run, target):
     parts = body(p('<w:hyperlink r:id="rIdH1"><w:r><w:t>x</w:t></w:r></w:hyperlink>'))
-    parts.link("word/document.xml", "hyperlink", "file:///C:\\Users\\somebody\\notes.txt", "rIdH1", outside=True)
+    parts.link("word/document.xml", "hyperlink", target, "rIdH1", outside=True)
     rels = part(run("a.docx", parts.data(), POLICY)[0], "word/_rels/document.xml.rels")
     assert b'Target="notes.txt"' in rels and b"somebody" not in rels
 

@@ -45,6 +45,12 @@ def test_html(run, source, expected):
     assert run("a.html", source.encode())[0].decode() == expected
 
 
+def test_an_address_ends_with_its_link(run):
+    mail = "<a>ada@example.com</a>Yours <a href='x'>cyd@example.com</a><a>ben@example.com</a>"
+    out = run("a.html", mail.encode())[0].decode()
+    assert "example" not in out and "</a>Yours <a" in out
+
+
 def test_text_in_angle_brackets_is_read(run):
     out, _ = run(
         "a.html",

@@ -282,6 +282,18 @@ def test_xlsx_names_in_texts_of_formulas_and_in_lists_to_choose_from_are_covered
     assert [leftover.index for leftover in leftovers] == [0, 1]
 
 
+def test_xlsx_round_amounts_stay(run):
+    import openpyxl
+
+    def amounts(book):
+        for number in (10_000_000, 20_000_000, 30_000_000, 7_000_000_000):
+            book.active.append([number])
+
+    out = run("a.xlsx", xlsx_bytes(amounts), Policy.load("default"))[0]
+    column = next(openpyxl.load_workbook(io.BytesIO(out)).active.columns)
+    assert [cell.value for cell in column] == [10_000_000, 20_000_000, 30_000_000, 7_000_000_000]
+
+
 def test_xlsx_results_of_formulas_do_not_repeat_short_numbers(run):
     def repeated(book):
         book.active.append(["Customer number", "Copy"])

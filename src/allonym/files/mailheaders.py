@@ -54,7 +54,7 @@ _TOKEN = re.compile(
     r'|[,;:]|[^\s,;:<>()"]+|[()"<>]'
 )
 _ID = re.compile(r'<\s*+("(?:[^"\\]|\\.)*"@[^<>"]++|[^<>]++)>')
-_HOST = re.compile(r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?![\w.@-])")
+_HOST = re.compile(r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?!\.?[\w@-])")
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _PLAIN_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+")
 _TAG = re.compile(rf"\[({_ATOM}(?:\.{_ATOM})*)\]")

@@ -70,6 +70,7 @@ _TOKEN = re.compile(
 _OPENING = re.compile(r"<(?:/|[^\W\d_]|!DOCTYPE)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""(?<![^\s=/"'<>])([^\s=/"'<>]++)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
+_ADDRESS = re.compile(r"(?:://|@|^\s*www\.)\S+\w$")
 _PLAIN_TAG = re.compile(r"/?[^\W\d][\w:.-]*")
 _PLAIN_NAME = re.compile(r"[@#*:(\[]*[^\W\d][\w:.-]*[)\]]*")
 _PLAIN_TYPE = re.compile(
@@ -179,7 +180,7 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
 
 def _find_content_segments(source: str, attribute_segments: list[Segment], tables: _Tables) -> Iterator[Segment]:
     """Yield the texts outside tags, add those of attributes to ``attribute_segments``, and note the cells of tables."""
-    gap = "\n"
+    gap, last_text = "\n", ""
     position = count = 0
     following = _make_tokenizer(source)
     while position <= len(source):
@@ -189,7 +190,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
             text = html.unescape(source[position:stop])
             tables.add_segment(count)
             yield Segment(position, stop, text, _escape_text, gap, has_references=True)
-            gap, count = "", count + 1
+            gap, count, last_text = "", count + 1, text
         if match is None:
             return
         position = match.end()
@@ -198,6 +199,8 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
                 yield Segment(*match.span(name), match[name], str, "\n")
                 gap, count = "\n", count + 1
         tag = (match["tag"] or "").lower()
+        if tag == "/a" and _ADDRESS.search(last_text):
+            gap = gap or " "  # what follows is no part of the address that the link shows
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
             tables.read_tag(tag, position)

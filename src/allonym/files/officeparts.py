@@ -129,7 +129,7 @@ def _remove_file_links(package: Package, rels: str) -> None:
             continue
         kind, target = str(link.get("Type", "")).rpartition("/")[2], str(link.get("Target", ""))
         if kind == "hyperlink":
-            if re.match(r"(?i)file:|[a-z]:[\\/]|\\\\|/", target):
+            if re.match(r"(?i)file:|[a-z]:[\\/]|[^:]*\\|/|\.\./", target):
                 link.set("Target", re.split(r"[\\/]", target)[-1])
                 package.touched.add(rels)
         elif kind in _FILES:

@@ -69,6 +69,9 @@ _ALLOWED_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
 _LINK = re.compile(r"\[\d+\][^\[\]\"]*!")
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
+_ROUND = re.compile(r"-?\d{1,2}0+(?:\.0+)?")
+"""An amount, which identifies nobody."""
+
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
@@ -251,7 +254,7 @@ def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> 
         yield part.make_text_slot(value, _make_gap(place, value.text), place.role)
     elif kind == "n":
         text = dates.find_date(cell, value.text)
-        number = _NUMBER.fullmatch(value.text)
+        number = _NUMBER.fullmatch(value.text) and not _ROUND.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
         if text is None and place.role not in (PROSE, KEPT):

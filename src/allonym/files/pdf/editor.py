@@ -124,11 +124,24 @@ class _PdfFile:
             raise RefusedContent(f"{where}; its text needs OCR: {advice}; or use ocrmypdf first")
         for number, image in self._render_pages(numbers):
             assert ocr is not None
-            glyphs = scans.read_glyphs_by_ocr(image, ocr, self.pdf.pages[number], number)
-            if self._images != "keep" and sum((g.text or "").isalnum() for g in glyphs) <= scans.FEW:
-                self.scans.pop(number, None)  # photographs, or handwriting, which nobody can search
-            self.pages[number] = Page.order_glyphs(glyphs, ()).pack()
+            self.pages[number] = Page.order_glyphs(self._read_by_ocr(number, image, ocr), ()).pack()
         return set(numbers)
+
+    def _read_by_ocr(self, number: int, image: Image, ocr: OcrReader) -> list[Glyph]:
+        """Return the characters of a page that OCR reads; pictures that show hardly any text are no scan of a text."""
+        page = self.pdf.pages[number]
+        boxes = [p.box() for p in self.content.pictures if p.page == number] if number in self.scans else []
+        try:
+            glyphs = scans.read_glyphs_by_ocr(image, ocr, page, number)
+        except RefusedContent:
+            if self._images == "keep" or len(boxes) < 2:
+                raise
+            glyphs = []
+        if self._images == "keep" or not boxes or sum((g.text or "").isalnum() for g in glyphs) > scans.FEW:
+            return glyphs
+        del self.scans[number]
+        scans.paint_boxes(image, boxes, page)
+        return scans.read_glyphs_by_ocr(image, ocr, page, number)
 
     def _open_page(self, number: int, before: int) -> Page:
         """Return a page, in front of which stand so many units."""

@@ -16,10 +16,10 @@ _KEPT = frozenset(
     "w J j M d ri i gs q Q cm m l c v y h re S s f F f* B B* b b* n W W* BT ET Tc Tw Tz TL Tf Tr Ts Td TD Tm T* "
     "CS cs SC SCN sc scn G g RG rg K k sh Do d0 d1".split()
 )
-_GREY: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1], "re"))
-_BOX: Sequence[Operation] = (*_GREY, ([], "f"), ([], "Q"))
-_INSIDE = [Decimal("0.01"), Decimal("0.01"), Decimal("0.98"), Decimal("0.98")]
-_FRAME: Sequence[Operation] = (*_GREY, (_INSIDE, "re"), ([], "f*"), ([], "Q"))
+_BOX: Sequence[Operation] = (([], "q"), ([Decimal("0.88")], "g"), ([0, 0, 1, 1], "re"), ([], "f"), ([], "Q"))
+_FRAME: Sequence[Operation] = (
+    ([], "q"), ([Decimal("0.6")], "G"), ([0], "w"), ([0, 0, 1, 1], "re"), ([], "S"), ([], "Q"),
+)  # fmt: skip
 
 Operation = tuple[Sequence[Any], str]
 """Operands and operator; floats are written with four decimals."""

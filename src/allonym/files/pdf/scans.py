@@ -114,7 +114,10 @@ def render_pages(pdf: Any, numbers: Iterable[int]) -> Iterator[tuple[int, Image]
 
 
 def is_text_misplaced(image: Image, glyphs: Sequence[Glyph], page: Any) -> bool:
-    """Tell whether the invisible text of a scan does not lie over its words, so that boxes would miss them."""
+    """Tell whether the invisible text of a scan does not lie over its words, so that boxes would miss them.
+
+    A text with few gaps between words is said to be misplaced, since it cannot be judged.
+    """
     import numpy as np
 
     grey = np.asarray(image.convert("L"))
@@ -134,7 +137,7 @@ def is_text_misplaced(image: Image, glyphs: Sequence[Glyph], page: Any) -> bool:
             blanks = "".join("x" if ink else " " for ink in inked_columns).split("x")
             gaps += 1
             blank_gaps += max(map(len, blanks)) >= 0.13 * em * (right - left) / (corners[1][0] - corners[0][0])
-    return gaps >= MIN_GAPS and blank_gaps < GAPS_IN_PLACE * gaps
+    return gaps < MIN_GAPS or blank_gaps < GAPS_IN_PLACE * gaps
 
 
 def read_glyphs_by_ocr(image: Image, ocr: OcrReader, page: Any, page_number: int) -> list[Glyph]:
