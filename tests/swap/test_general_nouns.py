@@ -6,16 +6,24 @@ from tests.rows import check_each_row
 from allonym.document import Span
 from allonym.errors import UsageError
 from allonym.swap.corpus import Value
+from allonym.swap.places import FEATURES
 from allonym.swap.surfaces import GeneralNouns
 from allonym.swap.table import recoding
 
+BEFORE_A_NOUN = tuple(1 if name == "attribute" else 0 for name in FEATURES)
 
-def said(text: str, name: str, category: str = "Organization", coarser: GeneralNouns | None = None) -> str:
+
+def said(
+    text: str,
+    name: str,
+    category: str = "Organization",
+    coarser: GeneralNouns | None = None,
+    place: tuple[int, ...] = (),
+) -> str:
     at = text.index(name)
     label = {"Organization": "ORGANIZATION", "Location": "LOCATION", "Product": "PRODUCT", "Person": "PERSON"}[category]
-    value = Value(
-        category, name.lower().removeprefix("the ").removesuffix("'s"), (name,), (Span(at, at + len(name), label),)
-    )
+    key = name.lower().removeprefix("the ").removesuffix("'s")
+    value = Value(category, key, (name,), (Span(at, at + len(name), label),), place)
     out, end = "", 0
     for a, b, new in (coarser or GeneralNouns()).list_noun_changes(text, value):
         out, end = out + text[end:a] + new, b
@@ -37,6 +45,21 @@ def said(text: str, name: str, category: str = "Organization", coarser: GeneralN
 )
 def test_a_noun_for_a_name(text: str, name: str, category: str, want: str) -> None:
     assert said(text, name, category) == want
+
+
+@check_each_row(
+    "text, name, category, want",
+    [
+        ("We supply London hospitals.", "London", "Location", "We supply local hospitals."),
+        ("We have a London office.", "London", "Location", "We have a local office."),
+        ("The France business grew.", "France", "Location", "The national business grew."),
+        ("Zorblax data shows it.", "Zorblax", "Organization", "Company data shows it."),
+        ("A London-based team met.", "London", "Location", "A city-based team met."),
+        ("We sold Walmart orders.", "Walmart", "Organization", "We sold retailer orders."),
+    ],
+)
+def test_no_article_before_a_noun_that_describes_another(text: str, name: str, category: str, want: str) -> None:
+    assert said(text, name, category, place=BEFORE_A_NOUN) == want
 
 
 def test_classes_of_the_user_come_first() -> None:

@@ -30,6 +30,7 @@ from allonym.replace.wording import (
 )
 from allonym.swap.categories import DETERMINER, get_category_label, is_initialism
 from allonym.swap.corpus import Value
+from allonym.swap.places import FEATURES
 from allonym.swap.table import Recoding, recoding
 from allonym.swap.terms import remove_plural_ending
 from allonym.text.names import normalize_organization, normalize_surface
@@ -45,6 +46,7 @@ _TAKES_THE = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?:^|[.!?…][\"'”’)]*\s+|\n\s*|^[\"'“‘(]+)[\"'“‘(]*$")
+_ATTRIBUTE = FEATURES.index("attribute")
 _BEFORE = 40
 """Characters before a mention that decide how it fits into its sentence."""
 
@@ -327,15 +329,19 @@ class GeneralNouns:
     def list_noun_changes(self, text: str, value: Value) -> list[Change]:
         """Return the replacement of each mention, as :func:`fit_donor`; empty if there is no noun."""
         noun = self.get_noun(value.category, value.key)
+        is_attribute = value.place[_ATTRIBUTE : _ATTRIBUTE + 1] == (1,)
+        is_own = self._recode is not None and self._recode(value.category, value.key) != value.key
+        described = noun if is_own or not is_attribute else _load_nouns("attributes").get(noun, noun)  # local hospitals
         out = []
         for span in value.spans if noun else ():
             a, b = trim_mention(text, span.start, span.end, get_top_label(span.label, value.category))
             place = classify_position(text, a)
             first, space, _ = text[a:b].partition(" ")
+            new_noun = noun if text[b : b + 1] == "-" else described
             if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):
-                new = f"{first} {noun}"
-            elif place == "determined":
-                new = noun
+                new = f"{first} {new_noun}"
+            elif place == "determined" or is_attribute:
+                new = new_noun
             else:
                 new = f"{fit_article('a', noun) or 'a'} {noun}"
             out.append((a, b, new[:1].upper() + new[1:] if place == "start" else new))
