@@ -28,7 +28,7 @@ LETTERS = {
     "letters_european_held_out_2.jsonl": (16, 0.85, 15.0, 0.80),
 }
 """Letters, forms and mails in European languages, without a tagger of these: their number, the two floors of all, and what
-is covered in the worst language. Nobody read what was found in the other two."""
+is covered in the worst language. Of the other two only what the package found in German was read."""
 
 COVERED_IN_KIND, NEEDLESS_IN_KIND = 0.97, 28.0
 """The same for the worst kind of text."""
