@@ -106,7 +106,7 @@ class Taxonomy:
 
     def within(self, name: str, ancestor: str) -> bool:
         """Return whether ``name`` is ``ancestor`` or lies below it."""
-        return ancestor in self.lineage(name)
+        return name == ancestor or ancestor in self._ancestors.get(name, ())
 
     def are_related(self, a: str, b: str) -> bool:
         """Return whether two labels are the same, one lies below the other, or both share an ancestor."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from allonym.checksums.general import luhn
-from allonym.detection.scan import compile_pattern, encode_text, find_matches
+from allonym.detection.scan import compile_pattern, encode_text, find_match, find_matches
 from allonym.detection.words import read_word_list
 from allonym.document import merge_intervals
 
@@ -207,7 +207,8 @@ def undo_disguise(text: str) -> View | None:
 
     The text must be folded (:func:`fold_lookalikes`). The view's spans then also hold for the text before folding.
     """
-    if _ANY.search(encode_text(text)) is None:
+    data = encode_text(text)
+    if find_match(_ANY, data, 0, len(data)) is None:
         return None
     layers: list[Layer] = []
     for step in (_decode_characters, _decode_characters, _decode_signs, _join_spaced_addresses, _join_broken_lines):

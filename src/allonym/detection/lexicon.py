@@ -369,7 +369,8 @@ def _shorten_company_name(name: str) -> Iterator[tuple[str, float, bool]]:
 
 def lower_alphanumerics(word: str) -> str:
     """The letters and digits of a word, in lower case."""
-    return "".join(c for c in word.lower() if c.isalnum())
+    lower = word.lower()
+    return lower if lower.isalnum() else "".join(filter(str.isalnum, lower))
 
 
 def _read_metadata_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -301,8 +301,7 @@ def drop_greetings(text: str, candidates: Sequence[Span]) -> list[Span]:
     Such words stand at the beginning of a line: "Sehr geehrte Frau Brook", "Mit freundlichen Grüßen". A candidate that
     goes on behind them begins there. English has few words of this sort, all of which are no names.
     """
-    greetings = _find_greetings(text)
-    if not greetings:
+    if not any(span.source.startswith(TAGGER) for span in candidates) or not (greetings := _find_greetings(text)):
         return list(candidates)
     out = []
     for span in candidates:
@@ -321,17 +320,24 @@ def _find_greetings(text: str) -> Reach | None:
     titles = read_word_list("titles_of_other_languages")
     places = []
     for line in _LINE_START.finditer(text):
+        first = _WORD.match(text, line.end(), line.end() + _GREETING)
+        if first is None or not _is_listed(first[0], greetings):
+            continue
         words: list[re.Match[str]] = []
         count = 0  # of words of the greeting, before the first other one
         for word in _WORD.finditer(text, line.end(), line.end() + _GREETING):
             words.append(word)
-            if word[0].lower() not in greetings and lower_alphanumerics(word[0]) not in greetings:
+            if not _is_listed(word[0], greetings):
                 break
             count += 1
         is_greeting = count > 1 or (count and _ends_or_calls(text, words, titles))
         if is_greeting and not all(has_listed_name([word[0]]) for word in words[:count]):  # "Cara", "Cher"
             places.append((line.end(), words[count - 1].end()))
     return Reach(places) if places else None
+
+
+def _is_listed(word: str, listed: frozenset[str]) -> bool:
+    return word.lower() in listed or lower_alphanumerics(word) in listed
 
 
 def _ends_or_calls(text: str, words: Sequence[re.Match[str]], titles: frozenset[str]) -> bool:

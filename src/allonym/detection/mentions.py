@@ -140,12 +140,20 @@ def find_short_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> li
     given_names = _list_given_names(text, spans, taxonomy)
     if not given_names:
         return []
+    are_many = len(given_names) * len(text) > _FEW
+    listed = {form for name in given_names for form in _list_short_forms(name) if are_many or form in text}
+    beginnings = {
+        name[:n]
+        for name in given_names
+        if are_many or text.count(name[:_SHORTEST]) > text.count(name)  # else the name alone begins so
+        for n in range(_SHORTEST, len(name) - 1)
+    }
+    if not listed and not beginnings:
+        return []
     reach = Reach((s.start, s.end) for s in spans)
     mentions: dict[str, list[Interval]] = {}
     for match in _SHORT_NAME.finditer(text):
         mentions.setdefault(match[0], []).append(match.span())
-    listed = {form.title() for name in given_names for form in find_given_name_variants(fold(name))}
-    beginnings = {name[:n] for name in given_names for n in range(_SHORTEST, len(name) - 1)}
     short_names = {word for word in listed & mentions.keys() if not _is_ordinary(word, _STOP, _NAMES_TOO)}
     short_names |= {
         word
@@ -162,6 +170,11 @@ def find_short_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> li
         for mention in mentions[word]
         if not reach.touches(*mention)
     ]
+
+
+@lru_cache(maxsize=4096)
+def _list_short_forms(name: str) -> frozenset[str]:
+    return frozenset(form.title() for form in find_given_name_variants(fold(name)))
 
 
 def find_names_beside_slash(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
@@ -187,10 +200,15 @@ def _list_given_names(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> s
     names = set()
     for span in spans:
         if span.score >= _ECHOED_SCORE and taxonomy.within(span.label, "PERSON"):
-            words = [w for w in find_words(text[span.start : span.end]) if lower_alphanumerics(w) not in NAME_TITLES]
+            words = _list_words_beside_titles(text[span.start : span.end])
             if words and words[0].istitle() and (len(words) > 1 or is_given_name(words[0])):
                 names.add(words[0])
     return names
+
+
+@lru_cache(maxsize=4096)
+def _list_words_beside_titles(name: str) -> tuple[str, ...]:
+    return tuple(word for word in find_words(name) if lower_alphanumerics(word) not in NAME_TITLES)
 
 
 def _is_ordinary(word: str, *lists: Collection[str]) -> bool:
@@ -212,8 +230,7 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
     explained: set[str] = set()
     for span in spans:
         if span.score >= _ECHOED_SCORE and taxonomy.within(span.label, "PERSON"):
-            words = [word for word in find_words(text[span.start : span.end]) if word[0].isupper()]
-            words = [word for word in words if lower_alphanumerics(word) not in NAME_TITLES]
+            words = [word for word in _list_words_beside_titles(text[span.start : span.end]) if word[0].isupper()]
             if len(words) > 1:
                 letters = "".join(word[0] for word in words)
                 for initials in {letters, letters[0] + letters[-1]}:
@@ -239,7 +256,7 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
 
 def find_capitalised_names(text: str, spans: Sequence[Span]) -> list[Span]:
     """Find given names that are ordinary words too: by a capital within a sentence, or beside "and I"."""
-    if not any(name in text for name in _CAPITALISED):
+    if not any(map(text.__contains__, _CAPITALISED)):
         return []
     reach = Reach((s.start, s.end) for s in spans)
     return [

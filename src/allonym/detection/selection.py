@@ -120,7 +120,7 @@ def find_candidates(document: Document, policy: Policy) -> list[Span]:
                         candidates.append(replace(span, start=start, end=end, source=f"{span.source}+unmasked"))
     if unread and policy.unknown_language == "cover":
         candidates = _cover_passages(folded, unread, candidates)
-    else:
+    elif weakly_read:
         read = list_package_languages() - {p.language for p in unread}
         candidates += _find_in_passages(folded, weakly_read, candidates, read)
     if "rules" in policy.detectors:
@@ -239,7 +239,8 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     if names := [span for span in findings if span.source in (TAGGER, COLUMN)]:
         findings += find_repeated_names(text, names, findings, policy.taxonomy)
     if person_score <= ECHO_SCORE and findings:
-        replaced = [span for span in findings if policy.rule(span.label).operator != "keep"]
+        kept_labels = _list_kept_labels(policy)
+        replaced = [span for span in findings if span.label not in kept_labels]
         findings += find_name_repetitions(text, replaced, policy.taxonomy)
         if KEPT not in document.roles:  # capitals in tables are no evidence
             more = find_initials(text, findings, policy.taxonomy)
@@ -247,8 +248,9 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
             more += find_names_beside_slash(text, findings, policy.taxonomy)
             explained = {(span.start, span.end) for span in more if span.score == EXPLAINED_SCORE}
             findings = [span for span in findings if (span.start, span.end) not in explained]
-            if is_written_with_care(text, [turn.start for turn in document.turns]):
-                more += find_capitalised_names(text, [*findings, *more])
+            capitalised = find_capitalised_names(text, [*findings, *more])
+            if capitalised and is_written_with_care(text, [turn.start for turn in document.turns]):
+                more += capitalised
             findings += _drop_technical_noise(text, more, policy)
     if compute_needed_scores(policy)["DATE"] <= DATE_SCORE and (
         dates := find_short_dates(text, findings, policy.taxonomy)
@@ -263,10 +265,15 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     return _drop_kept_rivals(findings, policy)
 
 
+@lru_cache(maxsize=64)
+def _list_kept_labels(policy: Policy) -> frozenset[str]:
+    return frozenset(label.name for label in policy.taxonomy if policy.rule(label.name).operator == "keep")
+
+
 def _drop_kept_rivals(findings: list[Span], policy: Policy) -> list[Span]:
     """The findings without those that the policy keeps where one that it replaces overlaps them: that one must win."""
-    kept_labels = {label for label in {span.label for span in findings} if policy.rule(label).operator == "keep"}
-    if not kept_labels:
+    kept_labels = _list_kept_labels(policy)
+    if not any(span.label in kept_labels for span in findings):
         return findings
     replaced = Reach((span.start, span.end) for span in findings if span.label not in kept_labels)
     return [span for span in findings if span.label not in kept_labels or not replaced.touches(span.start, span.end)]

@@ -153,6 +153,8 @@ _NORMALIZERS: Mapping[str, Callable[[str], str]] = {
 
 
 def _choose_group_label(spans: list[Span]) -> str:
+    if len(spans) == 1:
+        return spans[0].label
     labels = [span.label for span in spans]
     if len(set(labels)) == 1:
         return labels[0]

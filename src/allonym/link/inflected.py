@@ -42,7 +42,7 @@ def find_base_forms_of_names(text: str, spans: Sequence[Span]) -> dict[tuple[int
         text: the text.
         spans: mentions of people in it.
     """
-    if not any(_may_be_inflected(text, span) for span in spans):
+    if not any(_may_be_inflected(text[span.start : span.end]) for span in spans):
         return {}  # languages take longer to tell
     polish = [(p.start, p.end) for p in identify_passages(text) if p.language == _LANGUAGE]
     if not polish:
@@ -58,14 +58,15 @@ def find_base_forms_of_names(text: str, spans: Sequence[Span]) -> dict[tuple[int
     return forms
 
 
-def _list_name_words(text: str, span: Span) -> list[re.Match[str]]:
+def _list_name_words(text: str, start: int, end: int) -> list[re.Match[str]]:
     """Return the words of a mention that may have endings; none where its family name is a listed one."""
-    words = [m for m in LETTERS.finditer(text, span.start, span.end) if m[0][0].isupper() and len(m[0]) >= _SHORTEST]
+    words = [m for m in LETTERS.finditer(text, start, end) if m[0][0].isupper() and len(m[0]) >= _SHORTEST]
     return [] if len(words) > 1 and _weigh(words[-1][0], "last") >= _LISTED else words
 
 
-def _may_be_inflected(text: str, span: Span) -> bool:
-    return any(_has_bases(word[0]) for word in _list_name_words(text, span))
+@lru_cache(maxsize=4096)
+def _may_be_inflected(name: str) -> bool:
+    return any(_has_bases(word[0]) for word in _list_name_words(name, 0, len(name)))
 
 
 @lru_cache(maxsize=4096)
@@ -74,7 +75,7 @@ def _has_bases(word: str) -> bool:
 
 
 def _find_base_form(text: str, span: Span, written: set[str]) -> BaseForm | None:
-    words = _list_name_words(text, span)
+    words = _list_name_words(text, span.start, span.end)
     if not words:
         return None
     parts = ["first"] * (len(words) - 1) + ["last"] if len(words) > 1 else ["any"]

@@ -54,7 +54,7 @@ def normalize_surface(surface: str, level: Level = Level.LETTERS, unfolded: str 
 def normalize_code(surface: str) -> str:
     """Return the letters and digits of the normal form, for numbers and codes that are grouped in different ways."""
     text = normalize_surface(surface)
-    return "".join(c for c in text if c.isalnum()) or text
+    return text if text.isalnum() else "".join(filter(str.isalnum, text)) or text
 
 
 def normalize_online_address(surface: str) -> str:
