@@ -112,6 +112,12 @@ def test_a_piece_of_a_longer_ordinary_word_is_no_leftover():
     assert found("JaneSmithson", "Jane Smith")
 
 
+def test_a_trade_mark_is_no_part_of_a_word():
+    """A reader of bytes may miss the sign."""
+    assert not found("the Fennsoft \x99 suite", "http://fennsoft.example", "the Fennsoft\u2122 suite")
+    assert found("by Fennsoft\u2122", "Fennsoft")
+
+
 def test_an_escaped_space_of_an_address_begins_no_word():
     assert not found("[URL_1]%20in%20part", "http://a.be/go%20in")
     assert found("by Okafor", "http://a.be/by%20Okafor")

@@ -61,6 +61,7 @@ _ORDINARY = (
     "no_names function_words form_fields roles departments technical_words unit_words date_words bodies office_names"
 )
 _BROKEN = re.compile(r"(?<=[^\W\d_])(?:[-\u2010\ufffe\x02]\s*\n\s*|[\u00ad\ufffe\x02]\s*)(?=[^\W\d_])")
+_TRADE_MARKS = re.compile("[\u2120\u2122]")  # folded, they would be letters of the word before
 _FIRST_IDEOGRAPH = "\u2e80"
 _MARKS = "\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
@@ -89,7 +90,7 @@ class _SqueezedText:
 
     @classmethod
     def squeeze_text(cls, text: str) -> _SqueezedText:
-        text = _BROKEN.sub("", text)
+        text = _TRADE_MARKS.sub(" ", _BROKEN.sub("", text))
         text = fold(text, Level.CASE)
         pieces: list[str] = []
         borders: list[int] = []
