@@ -1,5 +1,6 @@
 """Mail: headers, bodies and attachments."""
 
+import base64
 import email
 import email.policy
 import mailbox
@@ -11,7 +12,7 @@ from itertools import pairwise
 import pytest
 from tests.mails import ORIGINALS, list_mails
 
-from allonym.errors import DataError
+from allonym.errors import DataError, RefusedContent
 from allonym.files import read_documents, rewrite_path
 from allonym.files.verify import VIEWS, read_texts_by_reader
 from allonym.policy import Policy
@@ -298,3 +299,29 @@ def test_text_outside_of_parts_that_begins_like_utf16_is_read(run):
     part = b"--b\nContent-Type: text/plain\n\nWrite to pam@example.com now\n"
     head = b"Subject: x\nContent-Type: multipart/mixed; boundary=b\n\n"
     assert b"pam@" not in run("a.eml", head + b"\xff\xfe" + part + part + b"--b--\n")[0]
+
+
+def tlv(kind: int, *parts: bytes, has_end: bool = True) -> bytes:
+    """An element of BER, with its length, or without one and with an end."""
+    body = b"".join(parts)
+    return (
+        bytes((kind, 0x84)) + len(body).to_bytes(4, "big") + body if has_end else bytes((kind, 0x80)) + body + b"\0\0"
+    )
+
+
+@pytest.mark.parametrize("has_end", [True, False])
+def test_a_mail_within_its_signature_is_treated_without_it(run, has_end):
+    inner = b"Content-Type: text/plain; charset=utf-8\r\n\r\nWrite to okafor@fennside.example\r\n"
+    octets = tlv(0x24, tlv(4, inner[:50]), tlv(4, inner[50:]), has_end=has_end)
+    content = tlv(0x30, bytes.fromhex("06092a864886f70d010701"), tlv(0xA0, octets, has_end=has_end), has_end=has_end)
+    signed = tlv(0x30, b"\x02\x01\x01", tlv(0x31), content, tlv(0x31, tlv(4, b"Adaeze Okafor")), has_end=has_end)
+    data = tlv(0x30, bytes.fromhex("06092a864886f70d010702"), tlv(0xA0, signed, has_end=has_end), has_end=has_end)
+    head = (
+        b"From: okafor@fennside.example\nContent-Type: application/pkcs7-mime; smime-type=signed-data;\n"
+        b' name="smime.p7m"\nContent-Transfer-Encoding: base64\nSubject: x\n\n'
+    )
+    out, report = run("a.eml", head + base64.encodebytes(data))
+    assert out.endswith(b"Subject: x\nContent-Type: text/plain; charset=utf-8\n\nWrite to [EMAIL_ADDRESS_1]\n")
+    assert b"pkcs7" not in out and report.treated["signatures left out"] == 1
+    with pytest.raises(RefusedContent, match="encrypted"):
+        run("a.eml", head + base64.encodebytes(data[:60]))

@@ -32,6 +32,7 @@ from allonym.files.mailheaders import SEALS, read_envelope, read_header
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 from allonym.files.segments import Segment, splice_segments, to_document
+from allonym.files.signedmail import unwrap_signed_mail
 from allonym.plan import digest
 
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:[ \t]*((?:[^\r\n]|\r?\n[ \t])*)(?:\r?\n|\Z)")
@@ -410,6 +411,10 @@ def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
     Raises:
         DataError: it is not a mail, or encrypted.
     """
+    unwrapped = unwrap_signed_mail(data)
+    if unwrapped is not data:
+        data = unwrapped
+        tally.treated["signatures left out"] += 1
     newline = b"\r\n" if re.match(rb"[^\n]*\r\n", data) else b"\n"
     reader = _Reader(data, job, tally, newline)
     return _join_blocks(data, 0, len(data), list(reader.read_entity(0, len(data))))
