@@ -244,3 +244,10 @@ def test_any_words_keep_the_promises(words, share):
 
 def test_no_word_in_a_repr():
     assert repr(Word(3, 9, "potash", True, False)) == "Word(3, 9)"
+
+
+def test_a_hyphenated_word_is_one_word() -> None:
+    document = Document("d", "The lock-down hurt sales of touch-tone phones.")
+    runs = [[w.surface for w in run] for run in find_noun_phrases(document).runs]
+    assert [word for run in runs for word in run if "-" in word] == ["lock-down", "touch-tone"]
+    assert not {"lock", "down", "touch", "tone"} & {word for run in runs for word in run}

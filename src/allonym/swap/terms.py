@@ -166,13 +166,17 @@ def find_noun_phrases(
 
 
 def _tag_parts_of_speech(text: str, model: TaggerModel | None) -> list[tuple[int, int, str]]:
-    """Return words with their parts of speech, hyphenated ones as several, without endings after an apostrophe."""
+    """Return words with their parts of speech, hyphenated ones as one, without endings after an apostrophe."""
     # Loaded with the detector's arguments, so that it is the same instance, which remembers what it has read.
-    return [
-        (start, end, part)
-        for start, end, part in parts_of_speech(text, model or load_tagger(ENGLISH, 1, False))
-        if text[start].isalnum() and text[start - 1 : start] not in ("'", "’")
-    ]
+    out: list[tuple[int, int, str]] = []
+    for start, end, part in parts_of_speech(text, model or load_tagger(ENGLISH, 1, False)):
+        if not text[start].isalnum() or text[start - 1 : start] in ("'", "’"):
+            continue
+        if out and text[out[-1][1] : start] == "-":  # a lock-down is no down
+            start, _, first = out.pop()
+            part = first if part == "NUM" else part
+        out.append((start, end, part))
+    return out
 
 
 def _tag_as_nouns(text: str) -> list[tuple[int, int, str]]:
