@@ -58,6 +58,21 @@ def test_lists_know_words_of_a_language_and_names_of_any():
     assert with_lists.shape[1] == hash_words(["Müller"], [" "], "de", SIZE).shape[1] + 3
 
 
+def test_a_dictionary_knows_words_of_a_language_and_what_compounds_end_in():
+    code = WordLists.in_dictionary("de")
+    table = {WordLists.hash("nummer", code): WordLists.ORDINARY, WordLists.hash("Celle", code): 4}
+    keys, values = np.array(sorted(table), np.uint32), np.array([table[key] for key in sorted(table)], np.uint8)
+    lists = WordLists(keys, values, True)
+    number, contract, unknown = hash_words(
+        ["Kundennummer", "Vertragsnummer", "Kundenummel"], [" "] * 3, "de", SIZE, lists
+    )
+    assert (number[-2:] == contract[-2:]).all() and (number[-2:] != unknown[-2:]).all()
+    town, other = hash_words(["Celle", "Zelle"], [" "] * 2, "de", SIZE, lists)
+    assert town[-3] != other[-3] and hash_words(["Kundennummer"], [" "], "sk", SIZE, lists)[0][-1] == other[-1]
+    plain = WordLists(keys, values)
+    assert hash_words(["Celle"], [" "], "de", SIZE, plain).shape[1] == len(town) - 3
+
+
 def test_words_mail_addresses_numbers_and_marks_are_split():
     text = "Fr. Ćosić-Lee, 12b, 3/5/2001, a.b-c@mail.example.org."
     assert [text[a:b] for a, b in split_words(text)] == (

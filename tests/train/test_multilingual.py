@@ -11,8 +11,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.slow
 
-from allonym.models.wordtagger import WordTagger  # noqa: E402
+from allonym.models.wordtagger import WordLists, WordTagger  # noqa: E402
 from allonym.train import multilingual  # noqa: E402
+from allonym.train.dictionaries import DICTIONARIES, rate_polish_word  # noqa: E402
 from allonym.train.multilingual import Batch, Network, load_parts, load_recipe, save_network, train_network  # noqa: E402
 from allonym.train.multilingual_score import OPEN  # noqa: E402
 
@@ -101,3 +102,17 @@ def test_recipes_are_whole(name):
     assert {"rate", "rows", "layers", "width", "epochs", "open", "train", "test", "labels", "licence"} <= load_recipe(
         name
     ).keys()
+
+
+def test_a_dictionary_tells_german_nouns_from_names():
+    pytest.importorskip("german_nouns")
+    words = DICTIONARIES["de"]()
+    assert words["nummer"] == words["nummern"] == WordLists.ORDINARY
+    assert words["celle"] & 4 and words["annika"] & 1 and "bgb" not in words
+
+
+def test_a_dictionary_tells_polish_words_from_names_in_their_cases():
+    reader = pytest.importorskip("morfeusz2").Morfeusz()
+    assert rate_polish_word(reader, "umowy") == WordLists.ORDINARY and rate_polish_word(reader, "annie") & 1
+    assert rate_polish_word(reader, "kowalskiego") & 2 and rate_polish_word(reader, "wrocławiu") & 4
+    assert rate_polish_word(reader, "xqzt") == 0

@@ -1,7 +1,7 @@
 """Small taggers for languages other than English: a network over words, from hashed features of each word.
 
 The features of a word (its letters, beginnings, ends and shape, the gap before it, how frequent it is in the language,
-whether lists know it as a name) and the language each have a row of one table. Their sum goes through residual
+what lists and a dictionary know of it) and the language each have a row of one table. Their sum goes through residual
 convolutions over words that are more and more apart, and a chain over neighbouring tags (a linear-chain conditional
 random field, Lafferty et al. 2001) turns the scores into chances. The table is int8 with a scale for each row.
 """
@@ -28,6 +28,9 @@ _LAYERS = ("first", "layers", "last")
 _INFLECTED = frozenset("cs et fi hr hu pl ro ru sk sl sr".split())  # languages in which names have endings
 _LEAST_STEM = 4  # letters
 _OF_LETTERS = 12  # features that a word has by its letters alone
+_COMPOUNDING = frozenset("da de et fi hu nl no sv".split())  # languages that write compounds as one word
+_LEAST_HEAD, _LEAST_TAIL = 3, 4  # letters of such a compound
+_FREQUENT = 4  # class of frequency from which on a word may be the tail of a compound
 _LONGEST = 256  # words that are read at once
 _MARGIN = 24  # words of context on either side of them
 
@@ -79,12 +82,16 @@ class WordLists:
 
     Args:
         keys: uint32, sorted: hashes of a language's code and a word, or of a plain word alone.
-        values: uint8, the same number: a class of frequency above 0, or for plain words the sum of 1 (given name), 2
-            (family name) and 4 (place).
+        values: uint8, the same number: a class of frequency above 0, or for plain words and those of a dictionary
+            (:meth:`in_dictionary`) the sum of 1 (given name), 2 (family name), 4 (place), 8 (other name), 16 (no name).
+        has_dictionaries: whether a word also has features of a dictionary of its language.
     """
 
-    def __init__(self, keys: Any, values: Any) -> None:
-        self.keys, self.values = keys, values
+    ORDINARY = 16
+    """The value of a word that a dictionary knows, and not as a name."""
+
+    def __init__(self, keys: Any, values: Any, has_dictionaries: bool = False) -> None:
+        self.keys, self.values, self.has_dictionaries = keys, values, has_dictionaries
         self.find = lru_cache(maxsize=200_000)(self._find)
         self.hash_rows = lru_cache(maxsize=200_000)(self._hash_rows)
 
@@ -100,6 +107,11 @@ class WordLists:
         place = int(np.searchsorted(self.keys, np.uint32(key)))
         return int(self.values[place]) if place < len(self.keys) and self.keys[place] == key else 0
 
+    @staticmethod
+    def in_dictionary(language: str) -> str:
+        """The code under which the words of a language's dictionary are listed."""
+        return f"{language}!"
+
     def _find_inflected(self, word: str) -> int:
         """The lists that know a word without its ending ("Kowalskiego", "Anny"), plus 8; 0 where none does."""
         bare = _drop_marks(word.lower())
@@ -107,13 +119,29 @@ class WordLists:
         forms = (form for stem in stems for form in (stem, f"{stem}a"))
         return next((lists + 8 for form in forms if (lists := self.find(form))), 0)
 
-    def _hash_rows(self, word: str, language: str, size: int) -> tuple[int, int, int]:
-        """The rows of a word's frequency, of the lists that know it, and of both with its capitals."""
+    def _find_tail(self, word: str, language: str) -> tuple[str, int, int]:
+        """The longest known word that a compound ends in ("nummer" of "Kundennummer"), its dictionary and frequency."""
+        low = word.lower()
+        for cut in range(_LEAST_HEAD, len(low) - _LEAST_TAIL + 1):
+            value, frequency = self.find(low[cut:], self.in_dictionary(language)), self.find(low[cut:], language)
+            if value & self.ORDINARY or frequency >= _FREQUENT:
+                return low[cut:], value, frequency
+        return "", 0, 0
+
+    def _hash_rows(self, word: str, language: str, size: int) -> tuple[int, ...]:
+        """The rows of a word's frequency, of the lists that know it, and of both with its capitals.
+
+        With dictionaries, further rows are of what they know of the word, and of the word that it ends in.
+        """
         frequency = self.find(word, language) if language else "?"
         lists = self.find(word) or (self._find_inflected(word) if language in _INFLECTED else 0)
         capitals = f"{word[:1].isupper():d}{word[1:2].isupper():d}"
-        names = (f"f{frequency}", f"n{lists}", f"c{capitals} {frequency} {lists}")
-        return (_hash(names[0], size), _hash(names[1], size), _hash(names[2], size))
+        names = [f"f{frequency}", f"n{lists}", f"c{capitals} {frequency} {lists}"]
+        if self.has_dictionaries:
+            value = self.find(word, self.in_dictionary(language))
+            tail, *of_tail = self._find_tail(word, language) if language in _COMPOUNDING else ("", 0, 0)
+            names += [f"d{capitals} {value}", f"k{capitals} {of_tail} {bool(frequency)}", f"e{tail}"]
+        return tuple(_hash(name, size) for name in names)
 
 
 def hash_words(
@@ -152,7 +180,11 @@ class WordTagger:
                 if "." not in name or name.split(".")[0] in _LAYERS
             }
             self._table, self._scale = data["table"], data["table.scale"].astype(np.float32)
-            self._lists = WordLists(data["lists.keys"], data["lists.values"]) if "lists.keys" in data else None
+            self._lists = (
+                WordLists(data["lists.keys"], data["lists.values"], self.about.get("dictionaries", False))
+                if "lists.keys" in data
+                else None
+            )
 
     def __call__(self, text: str, language: str) -> tuple[list[tuple[int, int]], Any]:
         """Return the places of words and the chances ``(words, 1 + 2 * labels)`` of O, B and I of each label."""

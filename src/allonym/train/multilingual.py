@@ -32,6 +32,7 @@ from allonym.errors import DataError, require_extra
 from allonym.kb import KnowledgeBase
 from allonym.models.wordtagger import WordLists, WordTagger, hash_language, hash_words, list_gaps, split_words
 from allonym.train.corpus import assign_train_dev_test
+from allonym.train.dictionaries import DICTIONARIES
 from allonym.train.multilingual_score import OPEN, Sentence, measure_model, measure_strict_f1
 
 with require_extra("training the tagger", "train"):
@@ -40,7 +41,6 @@ with require_extra("training the tagger", "train"):
     from torch.nn import functional
 
 _IN = 64
-_FEATURES = 13  # of a word, without those of lists
 _BATCH = 3000  # words
 _PIECE = 120  # words of a text that are read at once
 _WORD_FEATURES = 6  # those that tell a word itself, which are left out now and then
@@ -200,19 +200,20 @@ class Batches:
 
     def _make_batch(self, cuts: Sequence[tuple[Sentence, int, int]], chance: random.Random) -> Batch:
         pieces = [self._vary(_cut_piece(*cut), cut[0].language, chance) for cut in cuts]
-        length = max(len(piece.words) for piece in pieces)
-        rows = np.zeros((len(pieces), length, _FEATURES + 3 * (self._lists is not None)), np.int64)
+        languages = [cut[0].language if chance.random() < 0.9 else "" for cut in cuts]
+        features = [
+            hash_words(piece.words, piece.gaps, language, self._size, self._lists)
+            for piece, language in zip(pieces, languages, strict=True)
+        ]
+        length = max(map(len, features))
+        rows = np.zeros((len(pieces), length, features[0].shape[1]), np.int64)
         tags = np.full((len(pieces), length), OPEN)
         is_word = np.zeros((len(pieces), length), bool)
-        languages: list[int] = []
-        for i, (piece, cut) in enumerate(zip(pieces, cuts, strict=True)):
-            language = cut[0].language if chance.random() < 0.9 else ""
-            languages.append(hash_language(language, self._size))
-            count = len(piece.words)
-            rows[i, :count] = hash_words(piece.words, piece.gaps, language, self._size, self._lists)
-            tags[i, :count] = piece.tags
-            is_word[i, :count] = True
-        return Batch(*map(torch.from_numpy, (rows, np.array(languages), tags, is_word)))
+        for i, (piece, feature) in enumerate(zip(pieces, features, strict=True)):
+            count = len(feature)
+            rows[i, :count], tags[i, :count], is_word[i, :count] = feature, piece.tags, True
+        codes = np.array([hash_language(language, self._size) for language in languages])
+        return Batch(*map(torch.from_numpy, (rows, codes, tags, is_word)))
 
     def _vary(self, piece: Piece, language: str, chance: random.Random) -> Piece:
         if self._mentioned:
@@ -328,8 +329,8 @@ def train_network(
     return network.eval()
 
 
-def collect_lists(languages: Iterable[str]) -> WordLists:
-    """Collect the words that are frequent in languages (wordfreq) and the names that the knowledge base knows."""
+def collect_lists(languages: Iterable[str], has_dictionaries: bool) -> WordLists:
+    """Collect frequent words of languages (wordfreq), names of the knowledge base, and what dictionaries know."""
     with require_extra("training the tagger", "train"):
         import wordfreq
     table: dict[int, int] = {}
@@ -345,8 +346,11 @@ def collect_lists(languages: Iterable[str]) -> WordLists:
         for name in listed_names:
             names[WordLists.hash(name)] |= bit
     table |= names
+    for language in set(languages) & set(DICTIONARIES) if has_dictionaries else ():
+        for word, value in DICTIONARIES[language]().items():
+            table[WordLists.hash(word, WordLists.in_dictionary(language))] = value
     keys = np.array(sorted(table), np.uint32)
-    return WordLists(keys, np.array([table[int(key)] for key in keys], np.uint8))
+    return WordLists(keys, np.array([table[int(key)] for key in keys], np.uint8), has_dictionaries)
 
 
 def save_network(network: Network, lists: WordLists | None, folder: Path, about: dict[str, Any]) -> None:
@@ -398,10 +402,11 @@ def main() -> None:
     recipe["epochs"] = options.epochs or recipe["epochs"]
     parts = load_parts(options.data, recipe)
     options.out.mkdir(parents=True, exist_ok=True)
-    lists = collect_lists(sorted({s.language for s in parts["train"]})) if recipe["lists"] else None
+    languages, has_dictionaries = sorted({s.language for s in parts["train"]}), recipe.get("dictionaries", False)
+    lists = collect_lists(languages, has_dictionaries) if recipe["lists"] else None
     trained = parts["train"] + (parts["dev"] if recipe.get("dev") else [])
     network = train_network(trained, recipe, lists, options.out / "checkpoint.pt", sys.stderr.write)
-    about: dict[str, Any] = {"format": 2, "gaps": True, "licence": recipe["licence"]}
+    about: dict[str, Any] = {"format": 3, "gaps": True, "dictionaries": has_dictionaries, "licence": recipe["licence"]}
     about |= {"labels": list(recipe["labels"]), "layers": recipe["layers"]}
     save_network(network, lists, options.out, about)
     model = WordTagger(options.out)
