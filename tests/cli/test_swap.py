@@ -199,24 +199,25 @@ def test_the_summary_is_short_and_names_nobody(swap):
     assert done.code == 0, done.err
     assert done.out == ""
     lines = [line for line in done.err.splitlines() if not line.startswith("note:")]
-    assert [line.split()[0] for line in lines] == [
+    told = {line[:13].strip(): line[13:] for line in lines}
+    assert list(told) == [
         "protection",
-        "panel",
+        "intruders",
         "exchanged",
-        "otherwise",
+        "the rest",
         "changed",
         "released",
-        "utility",
-        "risk",
+        "usefulness",
+        "rare chunks",
         "guessed",
         "written",
     ]
     assert "The worst of the panel, the " in lines[0] and " intruder, identifies " in lines[0]
     assert all(len(line) < 160 for line in lines)
-    told = dict(line.split(maxsplit=1) for line in lines)
-    assert re.fullmatch(r"[\d,]+ of [\d,]+ entities: [A-Z].*", told["exchanged"])
-    assert "of 1; the meaning of a changed chunk stays at 0." in told["utility"]
-    assert "texts, " in told["risk"] and "N =" not in told["risk"] and "%, by words " in told["guessed"]
+    assert re.fullmatch(r"[\d,]+ of [\d,]+ names and terms: [A-Z].*", told["exchanged"])
+    assert "of 1; a changed chunk keeps 0." in told["usefulness"]
+    assert " before, " in told["rare chunks"] and "N =" not in told["rare chunks"]
+    assert "by names and terms " in told["guessed"] and "% now; by all words " in told["guessed"]
     names = {f for c in corpus(documents=5, topics=3).chunks for v in c.values for f in v.forms}
     assert not [n for n in names if n in done.err]
     assert swap("-o", "other.jsonl", "-q", "--no-check").err == ""

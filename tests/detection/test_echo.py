@@ -111,6 +111,7 @@ def test_longer_names_are_not_cut():
         ("Dagny Solheim asked. DS to call; DSL is slow.", ["Dagny Solheim"], ["DS"]),
         ("Cllr Bea Stott spoke. BS to write.", ["Cllr Bea Stott"], ["BS"]),
         ("Paul Reed spoke. PR is costly. Seconded PR.", ["Paul Reed"], ["PR"]),
+        ("Dr Paul Reed\nPR: And PR is\nPR: costly?", ["Dr Paul Reed"], ["PR", "PR"]),
         ("Dagny spoke. DS to call.", ["Dagny"], []),
         ("Paul Reed (PR) spoke. PR left for the PR Group.", ["Paul Reed", "PR Group"], ["PR", "PR"]),
         ("Pat O'Rourke spoke. PO'R and AO'B agreed.", ["Pat O'Rourke"], ["PO'R"]),

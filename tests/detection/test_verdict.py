@@ -289,6 +289,7 @@ def test_given_names_of_a_list_are_two_people():
         ("The driver is a heavy smoker there.", ("smoker", "OCCUPATION", 0.6), False),
         ("Write to Barclays Ref 4471 now.", ("Barclays Ref", "ORGANIZATION", 0.6), True),
         ("We met Baker no 5 there.", ("Baker", "PERSON", 0.6), True),
+        ("It is tom_b, e-mail tom@x.example.", ("e-mail", "PERSON", 0.6), False),
         ("Matric no. 448113 was lost.", ("Matric no.", "ORGANIZATION", 0.5), False),
         ("It was Deputy Lacey Crum.", ("Deputy", "OCCUPATION", 0.7), False),
         ("BP 120/80, sats 99 %, NKDA, O/E well, Imp CKD 3b.", ("CKD 3b", "LAW", 0.5), False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 
 import pytest
@@ -195,6 +196,12 @@ def test_intervals_stay(first, second, id):
     assert day(b) - day(a) == second - first
     assert a != str(first)
     assert c == "10:15"
+
+
+def test_the_letter_before_a_birth_date_stays():
+    (year, whole), _ = played([("DATE_OF_BIRTH", "b. 1979"), ("DATE_OF_BIRTH", "b. 4 May 1979")])
+    assert re.fullmatch(r"b\. 19[678]\d", year) and re.fullmatch(r"b\. \d{1,2} [A-Z][a-z]+ 19[678]\d", whole)
+    assert "1979" not in year + whole
 
 
 @given(DAYS, st.integers(3, 95), st.integers(0, 364), st.text(max_size=3), st.sampled_from([7, 365, 3000]))

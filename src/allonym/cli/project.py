@@ -184,14 +184,14 @@ def status(folder: Path = FOLDER, *, vault: ProjectVault, json: bool = JSON) -> 
         click.echo()
     facts = [
         ("documents", f"{shown.states['done']:,} of {shown.documents:,} settled"),
-        ("words not read by two", f"{shown.unseen:,}"),
-        ("random draw read", f"{shown.drawn:,} documents from its first on"),
+        ("words left to read", f"{shown.unseen:,}, which two people have not both looked at"),
+        ("random draw", f"{shown.drawn:,} documents read wholly by two; a promise rests on these"),
         ("people", f"{shown.people:,}"),
         ("corrections", f"{shown.terms:,}"),
         ("releases", f"{shown.releases:,}"),
         *(
-            ("next", f"allonym project {step.partition(' ')[0]} {folder} {step.partition(' ')[2]}")
-            for step in shown.steps
+            ("or" if i else "next", f"allonym project {step.partition(' ')[0]} {folder} {step.partition(' ')[2]}")
+            for i, step in enumerate(shown.steps)
         ),
     ]
     terminal.print_table(["project", "value"], facts)

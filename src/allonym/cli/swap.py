@@ -312,30 +312,39 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
     unique = releases.candidates[corpus.release.categories].risks[population].remaining(0).value
     others = [f"{n:,} {_FALLBACKS.get(name, f'by {name}')}" for name, n in numbers["fallen"].items() if n]
     rows = [
-        ("exchanged", f"{moved:,} of {entities:,} entities: {', '.join(corpus.release.categories)}"),
-        ("otherwise", f"of the other entities {', '.join(others)}" if others else "all entities are exchanged"),
-        ("changed", f"{numbers['changed']:,} of {chunks:,} chunks, {numbers['words'].value:.1%} of all words"),
+        ("exchanged", f"{moved:,} of {entities:,} names and terms: {', '.join(corpus.release.categories)}"),
+        ("the rest", ", ".join(others) or "none: all are exchanged"),
+        (
+            "changed",
+            f"{numbers['changed']:,} of {chunks:,} chunks (passages on one topic), {numbers['words'].value:.1%} of all "
+            "words",
+        ),
         ("released", _describe_form(result)),
         (
-            "utility",
-            f"{min(numbers['utility'], 1):.2f} of 1; "
-            f"the meaning of a changed chunk stays at {numbers['cosine']:.2f} of 1",
+            "usefulness",
+            f"utility {min(numbers['utility'], 1):.2f} of 1; a changed chunk keeps {numbers['cosine']:.2f} of 1 of its "
+            "meaning",
         ),
         (
-            "risk",
-            f"{risk.value:.2f} of 1 [{risk.low:.2f}, {risk.high:.2f}]: of {unique:,.1f} chunks that would be the only "
-            f"one of their kind among {population:,.0f} texts, {left:,.1f} are left",
+            "rare chunks",
+            f"the only one of their kind among {population:,.0f} texts: {unique:,.1f} before, {left:,.1f} now; "
+            f"risk {risk.value:.2f} of 1 [{risk.low:.2f}, {risk.high:.2f}]",
         ),
     ]
     if panel := result.values["panel"]:
         worst = describe_worst(Values(panel), "changed chunks")
-        rows[:0] = [("protection", worst), ("panel", describe_all(Values(panel)))]
+        rows[:0] = [("protection", worst), ("intruders", f"each by itself: {describe_all(Values(panel))}")]
     else:
         rows.insert(0, ("protection", "not measured: with --check, a panel of intruders guesses the changed chunks"))
     attacks = result.values["attacks"]
     if attacks:
-        guesses = (f"by {a['intruder']} {a['before']['value']:.0%} -> {a['after']['value']:.0%}" for a in attacks)
-        rows.append(("guessed", f"chunks, by somebody who learnt on originals: {', '.join(guesses)}"))
+        read = {"entities": "names and terms", "words": "all words"}
+        guesses = (
+            f"by {read.get(a['intruder'], a['intruder'])} "
+            f"{a['before']['value']:.0%} before, {a['after']['value']:.0%} now"
+            for a in attacks
+        )
+        rows.append(("guessed", f"chunks, by somebody who learnt on the originals: {'; '.join(guesses)}"))
     of_releases = {int(n): row["identified"]["value"] for n, row in result.values["documents"].items()}
     if elsewhere := {n: x for n, x in of_releases.items() if n != corpus.release.index and x is not None}:
         shares = (f"{releases.releases[n].swaps:,} swaps {value:.0%}" for n, value in elsewhere.items())
@@ -346,7 +355,7 @@ def _print_result(result: Result, paths: Sequence[Path]) -> None:
         )
     rows.append(("written", ", ".join(map(str, paths))))
     for name, text in rows:
-        click.echo(f"{click.style(f'{name:<11}', bold=True)}{text}", err=True)
+        click.echo(f"{click.style(f'{name:<13}', bold=True)}{text}", err=True)
     for warning in releases.warnings:
         print_note(warning)
     if result.made.pieces is None and panel and panel["worst"].get("name") == "document":

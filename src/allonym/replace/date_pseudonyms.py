@@ -43,7 +43,7 @@ MOST_DAYS = 1096
 _MOST_MICROSECONDS = 20_000_000
 _EXACT_CLOCK = re.compile(r"(?P<h>[0-9]{1,2})(?P<m>:[0-9]{2})(?P<s>:[0-9]{2})(?P<f>[.,][0-9]{3,6})")
 _DAY_ALONE = re.compile(r"(?i)(?P<d>[0-9]{1,2})(?P<ord>st|nd|rd|th)")
-_LEAD = re.compile(r"(?i)(?:this|the|on|in|im|am|vom|den|dem|od|do|dnia|we?|since|until|by)\s+")
+_LEAD = re.compile(r"(?i)(?:b\.\s*|(?:this|the|on|in|im|am|vom|den|dem|od|do|dnia|we?|since|until|by)\s+)")
 _YEAR = r"(?:1[5-9]|2[01])[0-9]{2}"
 _OF_YEAR = rf"(?:(?P<y>{_YEAR})|['’]?(?P<short>[0-9]{{2}}))(?:\s?(?:roku|r\.?))?"
 _NAMED_YEAR = r"(?:(?:fiscal|calendar|tax|academic)\s+)?(?:years?|jahre?|roku?)|fiscal|[fc]y"
@@ -227,8 +227,8 @@ def _render_if_permitted(is_permitted: Callable[[str], bool], render: Renderer, 
 
 
 def _is_permitted_date(text: str) -> bool:
-    """Whether all words of a text are those of dates, or it is a holiday."""
-    return pseudonym.has_only_time_words(_HOLIDAY.sub("", text, count=1))
+    """Whether all words of a text are those of dates, but for the letter of "b. 1979", or it is a holiday."""
+    return pseudonym.has_only_time_words(_HOLIDAY.sub("", text.removeprefix("b."), count=1))
 
 
 def _make_mover(cast: Cast, target: Wanted, years: int) -> _Mover:
