@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,11 +79,18 @@ def test_what_differs_between_runs_is_not_claimed():
     text = report.render(report.statement_page(run, reviews={"settled": 1, "documents": 1}), "markdown")
     assert "Covered all the same, in columns that stay: 3 cells" in text and "Kept, because" not in text
     assert "Names of columns that may identify somebody: 1" in text and "Ada" not in text
-    assert "replaced by an invented name or the same words in encrypted form." in text
+    assert "replaced by an invented name, place, number or date or the same words in encrypted form." in text
     assert "differences between them were settled" in text
     assert "same bytes" in text
     settings = {**RUN["settings"], "endpoint": True}
     assert "same bytes" not in report.render(report.statement_page({**RUN, "settings": settings}), "markdown")
+
+
+@pytest.mark.parametrize(("more", "expected"), [({}, "no"), ({"vault": True}, "yes"), ({"keyed": True}, "yes")])
+def test_the_certificate_tells_of_a_key_or_a_vault(more, expected):
+    run = {**RUN, "settings": {**RUN["settings"], **more}}
+    text = report.render(report.statement_page(run), "markdown")
+    assert re.search(rf"key or vault\W+{expected}\b", text)
 
 
 def test_what_was_not_measured_is_said():
@@ -102,8 +111,8 @@ def test_what_was_done_found_and_not_read_is_told():
     for sentence in (
         "2 documents went through allonym; 4 places were replaced. Left out, because they could not be treated: 1 file",
         "Left out, because they could not be read: 1 file (it is encrypted)",
-        "2 parts (pictures)",
-        "Polish",
+        "the number of cells or parts: pictures (2)",
+        "Names were not looked for in 33 % of the text: Polish",
         "Name of a person",
         "the policy keeps them",
     ):

@@ -21,6 +21,7 @@ def list_found(forms, text, **more):
         ("M. Whitcombe and MARGARET J. WHITCOMBE", ["M. Whitcombe", "MARGARET J. WHITCOMBE"]),
         ("Maggie Whitcombe's hat", ["Maggie Whitcombe"]),
         ("margaret.whitcombe@x.org, mwhitcombe, margaretwhitcombe1", None),
+        ("Mail Margaret.Whitcombe79@x.org", ["Margaret.Whitcombe79"]),
         ("Mrs Whitcombe and the Whitcombes", ["Whitcombe", "Whitcombes"]),
         ("Peg took the peg", ["Peg"]),
         ("Zoe Mueller-Hart; zoé müller-hart", ["Zoe Mueller-Hart", "zoé müller-hart"]),

@@ -231,7 +231,8 @@ def write_policy(answers: Answers, name: str, about: str) -> str:
         f"unknown_language = {json.dumps(base.unknown_language)}",
         "",
         "[detect]",
-        "# cover or keep: heads of state, writers and others whom an encyclopaedia knows.",
+        "# cover or keep: heads of state, writers and others whom an encyclopaedia knows. Beside contact data or",
+        "# a number they are covered all the same.",
         f"public_figures = {json.dumps(answers.public_figures)}",
     ]
     if lacking and not base.every:

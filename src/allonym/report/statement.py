@@ -173,11 +173,13 @@ def _describe_unread_parts(run: Values) -> Iterator[Block]:
     for name, number in _sort_counts(run.get_part("treated")):
         if is_beside_text(name):
             items.append(f"Beside the text: {name} ({number:,}).")
-    for name, number in _sort_counts(run.get_part("left")):
-        items.append(f"Not read, kept or dropped as the policy says: {count_nouns(number, 'part')} ({name}).")
+    if left := _sort_counts(run.get_part("left")):
+        parts = ", ".join(f"{name} ({number:,})" for name, number in left)
+        items.append(f"Not read, kept or dropped as the policy says, with the number of cells or parts: {parts}.")
     if unread := run.get_part("unread"):
         covered = UNREAD_TEXT in run.get_part("labels")
-        items.append(describe_unread(unread, int(run.get("characters") or 0), is_covered=covered) + ".")
+        told = describe_unread(unread, int(run.get("characters") or 0), is_covered=covered)
+        items.insert(0, f"{told[0].upper()}{told[1:]}.")
     if number := int(run.get("exceptions") or 0):
         items.append(f"Covered all the same, in columns that stay: {count_nouns(number, 'cell')} with an identifier.")
     counts = {
@@ -244,7 +246,7 @@ def _write_methods(run: Values) -> str:
     settings, versions = run.get_part("settings"), run.get_part("versions")
     how = sorted(
         {
-            _OPERATIONS.get(name, name).partition(",")[0].partition(":")[0]
+            _OPERATIONS.get(name, name).partition(" of the same kind")[0].partition(", such as")[0].partition(":")[0]
             for name, _ in _count_operations(run)
             if name != "keep"
         }
@@ -267,7 +269,7 @@ def _draw_certificate(run: Values) -> Iterator[Block]:
     facts = (
         ("policy", str(settings.get("policy"))),
         ("policy's fingerprint", str(settings.get("fingerprint"))),
-        ("key or vault", "yes" if settings.get("keyed") else "no"),
+        ("key or vault", "yes" if settings.get("keyed") or settings.get("vault") else "no"),
         ("digest of what was written (BLAKE2b)", str(run.get("digest"))),
     )
     yield Settings((("Run", facts), ("Versions", tuple((name, str(value)) for name, value in versions.items()))))

@@ -20,6 +20,7 @@ _GAP = re.compile(r"\s{0,3}[,'’‘\"“”()]?\s{0,3}|[._+‐‑-]|%20|&nbsp;"
 _AFTER_INITIAL = re.compile(r"\.?\s{0,3}")
 _BETWEEN = 3  # words that may stand between a given and a family name
 _LEAST_JOINED = 4  # letters of a family name that is known with an initial stuck to it
+_DIGITS = "0123456789"
 _AROUND = "@_./-\\=&?#"  # signs of addresses and names of files
 
 
@@ -93,7 +94,7 @@ class NameForms:
         joined = {word for word in distinct if self._is_joined(word)}
         alone = {word for word in distinct if self._has_part(word, self.parts | self.shared)}
         families = self._families
-        if not joined and not alone and not any(self._has_part(word, families) for word in distinct):
+        if not joined and not alone and not any(self._has_part(word.rstrip(_DIGITS), families) for word in distinct):
             return in_addresses
         words = [(match, folded[match[0]]) for match in matches]
         has_capitals = text != text.lower()
@@ -156,7 +157,8 @@ class NameForms:
                 gap = text[previous.end() : second.start()]
                 if not (_AFTER_INITIAL if previous.end() - previous.start() == 1 else _GAP).fullmatch(gap):
                     break
-                bare = other[:-1] if other[-1:] == "s" and other not in families | firsts else other
+                bare = other.rstrip(_DIGITS)  # "brook84" of an address
+                bare = bare[:-1] if bare[-1:] == "s" and bare not in families | firsts else bare
                 straight = (word, bare) in pairs or (word, bare) in initialled
                 reverse = (bare, word) in pairs or ("," in gap and (bare, word) in initialled)
                 if straight or reverse:

@@ -293,6 +293,9 @@ def _print_report_table(block: Table) -> None:
         rows.append(list(map(replace_hard_spaces, texts)))
     if block.title:
         print_heading(block.title)
+    if not rows and block.note:
+        click.echo(f"{block.note}\n")
+        return
     right = [i for i, kind in enumerate(kinds) if kind != "text"]
     print_table([column.name for column in block.columns], rows, right=right)
     more = len(block.rows) - len(rows)

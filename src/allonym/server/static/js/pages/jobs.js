@@ -2,7 +2,7 @@
 
 import { get } from "../api.js";
 import { form } from "../forms.js";
-import { badge, dropZone, emptyState, field, fill, h, input, pageHead, segments, select, stylesheet, table, toast } from "../ui.js";
+import { badge, button, dropZone, emptyState, field, fill, h, input, pageHead, segments, select, stylesheet, table, toast } from "../ui.js";
 import { go, route } from "../router.js";
 import { may } from "../session.js";
 import { many, when } from "./format.js";
@@ -29,6 +29,7 @@ function all(root, opened) {
       clearTimeout(timer);
       const found = await get("/v1/jobs", { query: { kind: kind.value, offset, limit } });
       if (!gone && found.jobs.some((job) => !ended(job))) timer = setTimeout(() => list.reload(), 1500);
+      kind.hidden = !found.jobs.length && !kind.value && !offset;
       return { rows: found.jobs, total: found.total ?? found.jobs.length };
     },
     draw: (rows) => table({
@@ -41,7 +42,7 @@ function all(root, opened) {
         { key: "actions", label: h("span", { class: "out-of-sight" }, "Actions"), render: (job) => h("div", { class: "row end" }, actions(job, () => list.reload())) },
       ],
     }),
-    empty: emptyState({ title: "No jobs yet", body: "Uploaded files are processed in the background, even after you close this page.", icon: "clock" }),
+    empty: () => emptyState({ title: kind.value ? "No job of this kind" : "No jobs yet", body: "Hand over files: they are anonymised in the background, even after you close this page.", icon: "clock", actions: [button("New job", { icon: "plus", onclick: () => open(true) })] }),
   });
   kind.addEventListener("change", () => list.reload(true));
   const { make, place, open } = folded("New job", makeForm);
