@@ -175,10 +175,10 @@ export function table({ columns, rows, caption, onpick, empty = "Nothing here ye
         c.sort ? h("button", { type: "button", onclick: press }, c.label, is && icon(order.descending ? "down" : "up")) : c.label);
     });
     const body = shown.map((row) => h("tr", { class: onpick && "pickable", onclick: onpick && ((e) => e.target.closest("a,button,input,select") || onpick(row)) },
-      columns.map((c, i) => {
+      columns.map((c, i) => { // on a narrow screen a row is a card: css shows the label before each cell
         const inner = c.render ? c.render(row) : row[c.key];
         const press = onpick && i === 0 && h("button", { type: "button", class: "link", onclick: () => onpick(row) }, inner);
-        return h("td", { class: c.number && "number" }, press || inner);
+        return h("td", { class: c.number && "number", "data-label": typeof c.label === "string" && c.label }, press || inner);
       })));
     if (!shown.length) body.push(h("tr", {}, h("td", { colspan: columns.length, class: "muted" }, empty)));
     fill(wrap, h("table", { class: "table" }, caption && h("caption", {}, caption), h("thead", {}, h("tr", {}, heads)), h("tbody", {}, body)));
