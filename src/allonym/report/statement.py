@@ -178,8 +178,8 @@ def _describe_unread_parts(run: Values) -> Iterator[Block]:
         items.append(f"Not read, kept or dropped as the policy says, with the number of cells or parts: {parts}.")
     if unread := run.get_part("unread"):
         covered = UNREAD_TEXT in run.get_part("labels")
-        told = describe_unread(unread, int(run.get("characters") or 0), is_covered=covered)
-        items.insert(0, f"{told[0].upper()}{told[1:]}.")
+        sentence = describe_unread(unread, int(run.get("characters") or 0), is_covered=covered)
+        items.insert(0, f"{sentence[0].upper()}{sentence[1:]}.")
     if number := int(run.get("exceptions") or 0):
         items.append(f"Covered all the same, in columns that stay: {count_nouns(number, 'cell')} with an identifier.")
     counts = {
