@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from allonym.document import Interval
-from allonym.evaluate.rewording import CONTENT, list_words_and_placeholders
+from allonym.evaluate.general_words import CONTENT, list_words_and_placeholders
 from allonym.models.words import split_words
 
 MASK = "***"

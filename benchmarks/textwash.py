@@ -1,12 +1,16 @@
 """Our ``textwash`` preset and hardening beside Textwash's own output, on the texts of P3's first study.
 
-    PYTHONPATH=src python benchmarks/textwash.py ../shared/data/textwash/textwash_study1.jsonl.gz [--every N]
+    PYTHONPATH=src python benchmarks/textwash.py ../shared/data/textwash/textwash_study1.jsonl.gz [--classes famous]
+    PYTHONPATH=src python benchmarks/textwash.py ../shared/data/dialogues/qmsum_meetings.jsonl.gz --meetings
 
-For each fame class: what the intruders of the panel identify (chance about 0.11), the share of content words gone, that
-of words gone by P3's count, and the similarity with the original; then the frontier of hardening. ``others`` is the
-greatest share of further classifiers that had no say in hardening and are none of the panel's kind: linear support
-vectors, logistic regression, naive Bayes, nearest neighbours and trees, learnt in five folds from the same version,
-with tags, less their numbers, as words.
+The second line takes other texts, on which no setting was chosen: of QMSum's product meetings, 70 turns of 60 words or
+more in each of four roles; the subject is the role.
+
+For each class: what guessing and the intruders of the panel reach (of the famous also by a search of public facts about
+them), the share of content words gone, that of words gone by P3's count, and the similarity with the original; then the
+frontier of hardening. ``others`` is the greatest share of further classifiers that had no say in hardening and are none
+of the panel's kind: linear support vectors, logistic regression, naive Bayes, nearest neighbours and trees, learnt in
+five folds from the same version, with tags, less their numbers, as words.
 """
 
 from __future__ import annotations
@@ -30,6 +34,10 @@ from allonym.intruder.panel import measure_panel
 from allonym.models.encoder import encode
 
 CLASSES = ("famous", "semifamous", "fict")
+VERSIONS = ("original", "textwash", "ours", "hardened")
+ROLES = ("Project Manager", "Marketing", "User Interface", "Industrial Designer")
+TURNS, LEAST_WORDS = 70, 60
+FACTS = Path(__file__).parent / "gold" / "famous_people.jsonl"
 _TAG_NUMBER = re.compile(r"(?<=[A-Z])_\d+")
 
 
@@ -69,6 +77,31 @@ def judge_groups_by_others(texts: Sequence[str], subjects: Sequence[str], groups
     return out
 
 
+def read_descriptions(file: Path, classes: Sequence[str]) -> list[dict[str, Any]]:
+    """Read the texts of P3's first study."""
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        records = [r for r in map(json.loads, lines) if r["meta"]["category"] in classes]
+    return [{"text": r["text"], "textwash": r["textwash_anonymised"], **r["meta"]} for r in records]
+
+
+def read_meetings(file: Path) -> list[dict[str, Any]]:
+    """Read long turns of QMSum's product meetings, as many of each role, evenly from all."""
+    turns: dict[str, list[str]] = {role: [] for role in ROLES}
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for meeting in map(json.loads, lines):
+            if meeting["meta"]["source"] != "QMSum Product":
+                continue
+            for turn in meeting["text"].splitlines():
+                role, _, text = turn.partition(": ")
+                if role in turns and len(text.split()) >= LEAST_WORDS:
+                    turns[role].append(text)
+    return [
+        {"text": texts[len(texts) * k // TURNS], "subject": role, "category": "meetings"}
+        for role, texts in turns.items()
+        for k in range(TURNS)
+    ]
+
+
 def average_by_class(values: Sequence[float], groups: Sequence[str]) -> dict[str, float]:
     """Mean of each class."""
     return {
@@ -82,18 +115,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--every", type=int, default=1, help="use every Nth text only")
+    parser.add_argument("--meetings", action="store_true", help="FILE is QMSum's meetings")
     parser.add_argument("--classes", nargs="*", default=CLASSES, help="fame classes")
+    parser.add_argument("--versions", nargs="*", choices=VERSIONS, default=VERSIONS, help="measure these alone")
     parser.add_argument("--most-removed", type=float, default=0.6, help="see allonym harden --help")
     parser.add_argument("--frontier", action="store_true", help="see allonym harden --help")
     parser.add_argument("--others", action="store_true", help="ask the further classifiers, too")
     parser.add_argument("--parts", action="store_true", help="measure parts of speech, too")
     parser.add_argument("--out", type=Path, help="write the hardened texts, to be read")
     given = parser.parse_args()
-    with gzip.open(given.file, "rt", encoding="utf-8") as lines:
-        records = [r for r in map(json.loads, lines) if r["meta"]["category"] in given.classes][:: given.every]
-    original = [r["text"] for r in records]
-    subjects = [r["meta"]["subject"] for r in records]
-    groups = [r["meta"]["category"] for r in records]
+    records = read_meetings(given.file) if given.meetings else read_descriptions(given.file, given.classes)
+    original, subjects, groups = ([r[key] for r in records[:: given.every]] for key in ("text", "subject", "category"))
+    facts = [json.loads(line) for line in FACTS.read_text(encoding="utf-8").splitlines()]
+    background = [(fact["text"], fact["subject"]) for fact in facts] if "famous" in groups else []
     began = time.monotonic()
     ours = list(allonym.anonymize_many(original, policy="textwash"))
     seconds = {"anonymize": round(time.monotonic() - began, 1)}
@@ -110,7 +144,7 @@ def main() -> None:
     seconds |= {"harden": round(time.monotonic() - began, 1), "harden, processor": time.process_time() - began_cpu}
     versions = {
         "original": original,
-        "textwash": [r["textwash_anonymised"] for r in records],
+        **({} if given.meetings else {"textwash": [r["textwash"] for r in records[:: given.every]]}),
         "ours": [d.text for d in ours],
         "hardened": [t.text for t in hardening.texts],
     }
@@ -118,18 +152,21 @@ def main() -> None:
         rows = [{"original": o, "hardened": h} for o, h in zip(original, versions["hardened"], strict=True)]
         given.out.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
     shares_gone = {
-        "original": [0.0] * len(original),
-        "textwash": list(map(_share_gone, original, versions["textwash"])),
-        "ours": list(map(_share_gone, original, versions["ours"])),
+        **{name: list(map(_share_gone, original, texts)) for name, texts in versions.items()},
         "hardened": [t.gone for t in hardening.texts],
     }
     numbers: dict[str, Any] = {}
     vectors = encode(original)
     for name, texts in versions.items():
-        panel = measure_panel(original, texts, subjects, groups=groups)
+        if name not in given.versions:
+            continue
+        panel = measure_panel(original, texts, subjects, groups=groups, background=background)
         measured = [row.name for row in panel.rows if row.is_measured]
+        worst = panel.worst
+        print(f"{name}, all classes: {worst.identified.value:.3f} by the worst intruder, {worst.name}", flush=True)
         shares = {group: {row.name: row.identified.value for row in rows} for group, rows in panel.groups.items()}
         numbers[name] = {
+            "guessing": {group: rows[0].chance.value for group, rows in panel.groups.items()},
             **{intruder: {group: row[intruder] for group, row in shares.items()} for intruder in measured},
             "content gone": average_by_class(shares_gone[name], groups),
             "words gone": average_by_class(removed(original, texts), groups),
@@ -152,7 +189,7 @@ def _share_gone(original: str, text: str) -> float:
 def print_table(numbers: dict[str, Any], hardening: Hardening) -> None:
     """Print a line for each version and measure, and the frontier of each class."""
     classes = list(hardening.groups)
-    print(f"{'':28}" + "".join(f"{c:>12}" for c in classes))
+    print(f"\n{'':28}" + "".join(f"{c:>12}" for c in classes))
     for version, rows in numbers.items():
         for name, row in rows.items():
             if name != "parts":

@@ -13,7 +13,7 @@ from tests.rows import check_each_row
 from allonym import Policy, registry
 from allonym.document import Document, Span
 from allonym.evaluate import found_between, information_loss, removed, second_reading, syntheticity
-from allonym.evaluate.rewording import list_words_and_placeholders
+from allonym.evaluate.general_words import list_words_and_placeholders
 from allonym.evaluate.surface_measures import list_words, perplexity
 from allonym.intruder.linkage import FeatureReader
 from allonym.labels import SCHEMES, TAXONOMY

@@ -22,18 +22,10 @@ from importlib.resources import files
 from typing import Any
 
 from allonym.document import Interval, merge_intervals
+from allonym.evaluate.general_words import Word, list_general_replacements, list_words_and_placeholders
 from allonym.evaluate.leaks import contains_folded_surface
 from allonym.evaluate.pairs import check_lengths, group_items
-from allonym.evaluate.rewording import (
-    AGREE,
-    GENERALISE,
-    LABEL,
-    SUPPRESS,
-    Word,
-    chain_plans,
-    list_general_replacements,
-    list_words_and_placeholders,
-)
+from allonym.evaluate.rewording import AGREE, GENERALISE, LABEL, SUPPRESS, chain_plans
 from allonym.intruder.grounds import ASKED, Inference, infer_with_grounds
 from allonym.intruder.linkage import FeatureReader
 from allonym.intruder.panel import divide_words

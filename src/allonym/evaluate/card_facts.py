@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Interval, Reach, Span
-from allonym.evaluate.rewording import map_words_to_general_nouns
+from allonym.evaluate.general_words import map_words_to_general_nouns
 from allonym.kb import KnowledgeBase
 from allonym.labels import TAXONOMY
 from allonym.link import link

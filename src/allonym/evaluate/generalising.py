@@ -14,13 +14,8 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from allonym.detection.words import read_ordinary_words
-from allonym.evaluate.rewording import (
-    CONTENT,
-    Word,
-    list_general_replacements,
-    list_words_and_placeholders,
-    make_edits,
-)
+from allonym.evaluate.general_words import CONTENT, Word, list_general_replacements, list_words_and_placeholders
+from allonym.evaluate.rewording import make_edits
 from allonym.plan import Edit, apply_edits, locate_replacements
 
 _AGAIN = 0.03  # what any change costs beside the content words that it loses, such as to make a general word more so
