@@ -63,11 +63,13 @@ def changed(text, *wanted, last=False):
         # verbs go with what follows them
         ("She worked as a nurse.", ["worked"], "She acted as a nurse."),
         ("He signed up to ORGANIZATION_3.", ["signed"], "He went to ORGANIZATION_3."),
-        (
-            "PERSON_1 died peacefully at the age of NUMERIC_3.",
-            ["died"],
-            "PERSON_1 was peacefully at the age of NUMERIC_3.",
-        ),
+        ("PERSON_1 sang well at the age of NUMERIC_3.", ["sang"], "PERSON_1 was well at the age of NUMERIC_3."),
+        ("He became an OCCUPATION_2 and died.", ["became", "died"], "He was an OCCUPATION_2 and died."),
+        ('She is known for writing "OTHER_1".', ["writing"], 'She is known for having "OTHER_1".'),
+        ("He was often referred to by the name.", ["referred"], "He was often noticed by the name."),
+        ("She was the youngest of NUMERIC_2 brothers.", ["youngest"], "She was the one of NUMERIC_2 brothers."),
+        ("He was a highly skilled player.", ["skilled"], "He was a player."),
+        ("He was eligible to play for LOCATION_1.", ["eligible"], "He was able to play for LOCATION_1."),
         ("She started playing football.", ["started", "playing"], "She kept having football."),
         ("He toured LOCATION_2 and left.", ["toured", "left"], "He knew LOCATION_2 and went on."),
         ("She married PERSON_1's sister.", ["married"], "She had PERSON_1's sister."),
@@ -101,6 +103,7 @@ def changed(text, *wanted, last=False):
         ("It is the medicine that PRONOUN needed.", ["needed"], "It is the medicine that PRONOUN had."),
         ("The midfielder/striker left.", ["midfielder", "striker"], "The athlete left."),
         ("He worked in archiving.", ["archiving"], "He worked in something."),
+        ("It took skill, quibbling and time.", ["quibbling"], "It took skill, something and time."),
         # numbers become ranges
         ("She was born in 1974.", ["1974"], "She was born in the 1970s."),
         ("She won 17 titles.", ["17"], "She won more than ten titles."),

@@ -28,6 +28,7 @@ _BEFORE_PLACE = frozenset("in at from near to".split())
 _MASS = frozenset("music clothing food work sport illness time".split())
 """General nouns without a plural."""
 _IN_NUMBERS = frozenset("/.,:")
+_QUOTES = frozenset("\"'“‘")
 _BEFORE_YEAR = frozenset("in since from by until before after around circa during".split())
 _ABOUT = frozenset("about around nearly almost approximately only just exactly another least most under below".split())
 _COUNTING = frozenset("many few several these those both various numerous two three some".split())
@@ -115,7 +116,8 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         before = get_word(words, i - 1)
         is_joined = before.text == "-" and before.end == word.start
         is_listed = before.text in (",", "and", "or") and get_word(words, i - 2).part == "ADJ"
-        if is_joined or ((before.part == "DET" or is_listed) and after.part in _NOMINAL and after.label is None):
+        is_whole = before.part == "DET" or (is_listed and after.label is None)
+        if is_joined or (is_whole and after.part in _NOMINAL):
             return ("",)  # right-handed, a seated guest, a talented, determined player
         verb = _choose_general_verb(words, i)
         return (verb,) if verb is not None and verb != word.lower_text else ()
@@ -126,8 +128,10 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         if before.lower_text in ("a", "an", "the") and (
             after.part in ("ADP", "AUX", "VERB", "") or after.text in OPENING
         ):
-            return ("thing",)  # a noun, whatever the tagger says
+            return ("one" if after.text == "of" and word.lower_text.endswith("est") else "thing",)  # used as a noun
         special: str = _read_generalisations()["adjectives"].get(after.lower_text, "special")
+        if after.text == "to" and after.part == "PART":
+            special = "able"
         return (special,) if word.lower_text != special else ()
     if word.part == "NUM" or word.lower_text in _read_word_list("numbers", "words"):
         return _list_general_numbers(words, i)
@@ -179,13 +183,21 @@ def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
             return ("somebody",) if get_word(words, i + 1).part in ("VERB", "AUX") else ("something",)
         if lead.label is not None or lead.part not in ("DET", "PRON", "ADJ", "NOUN"):
             return ("some place",)
+    many = many and before.lower_text not in ("a", "an")
+    if kind is None and get_word(words, i + 1).part == "ADJ" and get_word(words, i + 2).part in _NOMINAL:
+        return ("",)  # an adjective, whatever the tagger says
     is_subject = (before.label or "").startswith(("PERSON", "PRONOUN"))
     if kind is None and is_subject and many and get_word(words, i + 1).text == "to":
         return ("comes",)  # aspires to, whatever the tagger says
     if kind is None:
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
     plain = kinds.get(kind, "thing")
-    if plain == "thing" and not many and before.label is None and before.part not in _BEFORE_NOUN:
+    if (
+        plain == "thing"
+        and not many
+        and before.label is None
+        and (before.part not in _BEFORE_NOUN or before.text in ",(")
+    ):
         plain, kind = "something", "something" if kind == "thing" else kind
     is_counted = many and _is_counted(words, i)
     many = many or (not is_name and _is_bare_object(words, i))
@@ -266,7 +278,9 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return None
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, next_word = before.lower_text, i + 1 + has_particle(words, i)
-    while get_word(words, next_word).part == "ADV" and words[next_word].lower_text not in _QUESTIONS:
+    while (get_word(words, next_word).part == "ADV" or get_word(words, next_word).text[:1] in _QUOTES) and words[
+        next_word
+    ].lower_text not in _QUESTIONS:
         next_word += 1
     is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
     is_participle = is_past or word in _read_word_list("verbs", "participle")
@@ -276,6 +290,8 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
     if is_past and before.part in ("PUNCT", "") and _is_preposition(get_word(words, next_word)):
         return "involved"  # now based in
     verb = _choose_verb_before(words, next_word)
+    if word in _read_word_list("verbs", "copulas"):
+        verb = "be"
     if verb == "go on" and _is_clause_without_that(words, i):
         verb = "have"
     if is_gerund:
@@ -307,9 +323,16 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
 def has_particle(words: Sequence[Word], i: int) -> bool:
     """Tell whether a particle follows verb ``i`` that goes with it: ``grew up in``."""
     after, second = get_word(words, i + 1), get_word(words, i + 2)
-    if after.label is not None or after.text not in _PARTICLES or after.part not in ("ADV", "ADP"):
+    if after.label is not None or after.part not in ("ADV", "ADP"):
         return False
-    return after.part == "ADV" or after.text in _ALWAYS_PARTICLES or second.part in ("ADP", "PUNCT", "CCONJ", "")
+    if after.text not in _PARTICLES:
+        return after.text == "to" and second.text == "by"
+    return (
+        after.part == "ADV"
+        or after.text in _ALWAYS_PARTICLES
+        or second.text in ("as", "by")
+        or second.part in ("ADP", "PUNCT", "CCONJ", "")
+    )
 
 
 def _is_clause_without_that(words: Sequence[Word], i: int) -> bool:
@@ -333,7 +356,7 @@ def _carries_object(words: Sequence[Word], i: int) -> bool:
     after = get_word(words, i)
     if after.label is not None and after.label.startswith(("DATE", "NUMERIC")):
         return get_word(words, i + 1).part in _NOMINAL
-    return after.label is not None or after.part in INSIDE or after.part in ("DET", "PRON")
+    return after.label is not None or (after.part in INSIDE and after.text != "due") or after.part in ("DET", "PRON")
 
 
 def _choose_passive(words: Sequence[Word], i: int, *, has_subject: bool) -> str:

@@ -26,7 +26,7 @@ _COUNT_NOUNS = frozenset("group idea object organisation person place school thi
 _JOINTS = frozenset(", and or but".split())
 _PAIRS = frozenset("both either neither not only n't t".split())
 """Words that ask for two adjectives, or turn the first one only."""
-_DEGREES = frozenset("very quite really rather extremely incredibly truly well".split())
+_DEGREES = frozenset("very quite really rather highly extremely incredibly truly well".split())
 
 
 def _starts_sentence(words: Sequence[Word], i: int) -> bool:
@@ -115,7 +115,7 @@ def _take_words_before(
     while first and not new_words.get(first - 1, "kept"):
         first -= 1
     lead = get_word(words, first - 1)
-    is_bare = lead.part == "ADP" and lead.label is None and lead.lower_text != "as"
+    is_bare = lead.part in ("ADP", "VERB") and lead.label is None and lead.lower_text != "as"
     if is_bare and new in _COUNT_NOUNS and words[run[-1]].part == "NOUN":
         new = {"thing": "something", "person": "somebody"}.get(new, f"some {new}")
     return start, new
