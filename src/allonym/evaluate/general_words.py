@@ -278,16 +278,16 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return None
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, next_word = before.lower_text, i + 1 + has_particle(words, i)
-    while (get_word(words, next_word).part == "ADV" or get_word(words, next_word).text[:1] in _QUOTES) and words[
-        next_word
-    ].lower_text not in _QUESTIONS:
+    while (after := get_word(words, next_word)).text[:1] in _QUOTES or after.part == "ADV":
+        if after.lower_text in _QUESTIONS:
+            break
         next_word += 1
     is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
     is_participle = is_past or word in _read_word_list("verbs", "participle")
     is_gerund = word.endswith("ing") and len(word) > 4
     if is_participle and not is_gerund and (lead in _BE or (not is_past and lead not in _HAVE)):
         return _choose_passive(words, next_word, has_subject=lead in _BE)
-    if is_past and before.part in ("PUNCT", "") and _is_preposition(get_word(words, next_word)):
+    if is_past and before.part in ("PUNCT", "") and _is_preposition(after):
         return "involved"  # now based in
     verb = _choose_verb_before(words, next_word)
     if word in _read_word_list("verbs", "copulas"):
@@ -297,14 +297,10 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
     if is_gerund:
         if verb == "keep":
             return ""
-        if verb == "go on":
-            return (
-                "busy"
-                if lead in _BE
-                else "something"
-                if before.part == "VERB" or _is_preposition(before)
-                else "going on"
-            )
+        if verb == "go on" and lead in _BE:
+            return "busy"
+        if verb == "go on" and (before.part == "VERB" or _is_preposition(before)):
+            return "something"
         return "" if verb == "be" and lead in _BE else _conjugate(verb, 3)
     if lead in _BEFORE_INFINITIVE:
         return "stay" if verb == "be" and lead not in ("to", "can", "could") else _conjugate(verb, 0)
@@ -312,12 +308,12 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return _conjugate(verb, 4)
     many = lead in ("they", "we", "you") or (before.part == "NOUN" and _to_singular(lead)[1])
     if is_past:
-        if before.part in _NOMINAL and word.endswith("ed") and get_word(words, next_word).lower_text == "by":
+        if before.part in _NOMINAL and word.endswith("ed") and after.lower_text == "by":
             return "noticed"
         return "were" if verb == "be" and many else _conjugate(verb, 2)
     if word.endswith("s") and not word.endswith("ss"):
         return _conjugate(verb, 1)
-    return "are" if verb == "be" else _conjugate(verb, 0)
+    return ("am" if lead == "i" else "are") if verb == "be" else _conjugate(verb, 0)
 
 
 def has_particle(words: Sequence[Word], i: int) -> bool:
