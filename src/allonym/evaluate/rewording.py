@@ -21,12 +21,11 @@ LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 _BETWEEN = re.compile(r"[ \t]*-?[ \t]*")
 _OPENS = re.compile(r"[ \t]*,?[ \t]*")
-_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, | | ?/ ?)")
-_COUNT_NOUNS = frozenset("group idea object organisation person place school thing".split())
+_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, )")
 _JOINTS = frozenset(", and or but".split())
 _PAIRS = frozenset("both either neither not only n't t".split())
 """Words that ask for two adjectives, or turn the first one only."""
-_DEGREES = frozenset("very quite really rather highly extremely incredibly truly well".split())
+_DEGREES = frozenset("very quite really rather extremely incredibly truly well".split())
 
 
 def _starts_sentence(words: Sequence[Word], i: int) -> bool:
@@ -99,9 +98,7 @@ def _take_words_before(
         elif lead.end < hyphen.start or first - 2 in new_words:
             start, first = hyphen.start, first - 1
     if new == "special" and get_word(words, first - 1).lower_text == "well" and words[first - 1].start >= low:
-        return words[first - 1].start, new
-    if start < words[run[0]].start:
-        return start, new
+        start = words[first - 1].start
     article, after = get_word(words, first - 1), get_word(words, run[-1] + 1)
     if (
         new == "thing"
@@ -112,12 +109,6 @@ def _take_words_before(
         is_followed = after.part in INSIDE or after.lower_text == "of" or after.text[:1] in "-'’"
         if not is_followed and text[article.end : start].strip(" ") == "":
             return article.start, "Something" if article.text[0].isupper() else "something"
-    while first and not new_words.get(first - 1, "kept"):
-        first -= 1
-    lead = get_word(words, first - 1)
-    is_bare = lead.part in ("ADP", "VERB") and lead.label is None and lead.lower_text != "as"
-    if is_bare and new in _COUNT_NOUNS and words[run[-1]].part == "NOUN":
-        new = {"thing": "something", "person": "somebody"}.get(new, f"some {new}")
     return start, new
 
 
@@ -128,9 +119,8 @@ def _doubles_verb(words: Sequence[Word], run: Sequence[int], i: int) -> bool:
 
 
 def _find_end(words: Sequence[Word], i: int) -> int:
-    """Return where word ``i`` ends, with the particle of a verb, or the "ever" of "first ever"."""
-    has_ever = words[i].part == "ADJ" and get_word(words, i + 1).text == "ever"
-    return words[i + 1 if has_ever or (words[i].part == "VERB" and has_particle(words, i)) else i].end
+    """Return where word ``i`` ends, with the particle of a verb."""
+    return words[i + 1 if words[i].part == "VERB" and has_particle(words, i) else i].end
 
 
 def _edit_article_to_fit(text: str, start: int, low: int, next_text: str) -> list[Edit]:
@@ -179,9 +169,6 @@ def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int
     if start > low and text[start - 1] == "-" and start - 1 > low:
         start -= 1
     before = text[start - 1] if start > low else ""
-    if before == "(" and text[end : end + 1] == ")" and end < high:
-        start, end = start - 1, end + 1  # nothing is left in the brackets
-        before = text[start - 1] if start > low else ""
     return (*widen_removal(text, start, end, low, high, before or (" " if start else "")), "")
 
 
