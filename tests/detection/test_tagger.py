@@ -346,6 +346,7 @@ def test_a_policy_runs_it(tmp_path: Path) -> None:
         ("5 %.", "B-QUANTITY I-QUANTITY I-QUANTITY", [("5 %", "QUANTITY")]),
         ('"Rome"', "B-C I-C I-C", [("Rome", "CITY")]),
         ("in Bogota\u0301", "O B-C", [("Bogota\u0301", "CITY")]),
+        ("x " * 26 + "Rome\n2. Acme", "O " * 26 + "B-C I-C I-C I-C", [("Rome", "CITY"), ("2. Acme", "CITY")]),
         ("...", "B-C", []),
         ("- ( %", "B-C I-C I-C", []),
         ("", "", []),

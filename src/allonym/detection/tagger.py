@@ -48,7 +48,9 @@ _NEARLY_NONE = 1e-12  # probability
 _KEPT_SHARE = 0.5
 """How likely a label whose findings stay in the text counts, beside labels whose findings are replaced."""
 _BEGIN = 2.0  # how much less likely than the chances say it is that an entity begins right after another
-_HEAD = re.compile(r"[ \t\r]*\n|[^\n:]{1,60}:|[A-Z][A-Z &]{3,}(?:\n|\Z)")  # what begins a paragraph or a turn
+_HEAD = re.compile(
+    r"[ \t\r]*\n|[^\n:]{1,60}:|[A-Z][A-Z &]{3,}(?:\n|\Z)|[ \t]*(?:\d{1,3}[.)]|[-*•–])[ \t]"
+)  # what begins a paragraph, a turn or an item
 _SENTENCE_END = re.compile(r"[\t;|]| {3,}|[a-z]{5}\. +(?=[A-Z\d])|[.!?] +(?=\d{1,2}\. )|[.!?] \d{1,2}\. +")
 _WRAPPED = 50  # characters that a line has at least which was wrapped
 _LONGEST_LINE = 100  # characters at which text is still wrapped
