@@ -150,6 +150,36 @@ def tiny_copy(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_recipe_with_a_last_stage(run, tiny_copy, tmp_path):
+    torch = pytest.importorskip("torch")
+    from tests.models.make_tiny import write_encoder
+
+    (tmp_path / "two.toml").write_text(
+        "[options]\nepochs = 1\nbatch = 256\nbf16 = false\n\n[finish]\nshare = 0.5\nepochs = 2\nlr = 1e-4\n\n"
+        '[[source]]\npath = "mine.jsonl"\nwhole = true\n',
+        encoding="utf-8",
+    )
+    encoder = write_encoder(tmp_path / "encoder")
+    call = ("train", "ner", "--recipe", str(tmp_path / "two.toml"), "--data", str(tmp_path / "data"))
+    call += ("--encoder", str(encoder), "--output", str(tmp_path / "out"))
+    done = run(*call)
+    assert done.code == 0, done.err
+    work = tmp_path / "out" / "work"
+    stages = [
+        (work / name).read_text(encoding="utf-8").splitlines() for name in ("epochs.jsonl", "finish/epochs.jsonl")
+    ]
+    assert [len(rows) for rows in stages] == [1, 2]
+    first, last = (
+        torch.load(file, weights_only=True)["model"] for file in (work / "best.pt", work / "finish" / "best.pt")
+    )
+    assert any(not first[name].equal(value) for name, value in last.items())
+    weights = (tmp_path / "out" / "tagger.onnx").read_bytes()
+    (work / "finish" / "checkpoint.pt").unlink()  # cut off between the stages
+    assert run(*call, "--resume").code == 0
+    assert (tmp_path / "out" / "tagger.onnx").read_bytes() == weights
+
+
+@pytest.mark.slow
 def test_calibrating_a_tagger(run, tiny_copy, tmp_path):
     pytest.importorskip("torch")
     file = tiny_copy / "tagger.json"

@@ -70,11 +70,19 @@ def build_models_from_recipe(
     Returns:
         The contents of ``tagger.json``.
     """
-    chosen = Options.of({**recipe.options, **(options or {})})
-    sources = [(source.repeat, examples) for source, examples in load_corpus(recipe, data, "train")]
+    chosen = {**recipe.options, **(options or {})}
+    corpora = list(load_corpus(recipe, data, "train"))
+    sources = [(source.repeat, examples) for source, examples in corpora]
     dev = _load_dev_examples(recipe, data)
     about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
-    model = _fit(sources, dev, out, encoder=encoder, options=chosen, report=report, resume=resume)
+    run: dict[str, Any] = {"encoder": encoder, "report": report, "resume": resume}
+    model = _fit(sources, dev, out / "work", options=Options.of(chosen), **run)
+    if recipe.finish:
+        settings = dict(recipe.finish)
+        share = settings.pop("share")
+        last = [(share * s.repeat if s.finish is None else s.finish, examples) for s, examples in corpora]
+        late = Options.of({**chosen, **settings})
+        model = _fit(last, dev, out / "work" / "finish", options=late, start=model, choose_epoch=False, **run)
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
     calibrate_model(out, dev)
     if dev:
@@ -119,13 +127,15 @@ def build_tagger_from_records(
     """
     annotated, dev_set = _make_train_and_dev_examples(train, dev, label_map)
     about = {"name": out.name, "language": language, "licence": ""}
-    model = _fit([(1.0, annotated)], dev_set, out, encoder=encoder, options=options, report=report, resume=resume)
+    model = _fit(
+        [(1.0, annotated)], dev_set, out / "work", encoder=encoder, options=options, report=report, resume=resume
+    )
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
     return calibrate_model(out, dev_set)
 
 
 def _fit(sources: Sources, dev: Sequence[Example], out: Path, **training: Any) -> Tagger:
-    return fit(sources, dev, out / "work", lists=make_training_lists(), **training)
+    return fit(sources, dev, out, lists=make_training_lists(), **training)
 
 
 def calibrate_on_recipe(folder: Path, recipe: Recipe, data: Path) -> dict[str, Any]:
@@ -241,7 +251,7 @@ def train_tagger_further(
     before = {name: value.detach().clone() for name, value in model.state_dict().items()}
     sources = [(1.0, annotated), (1.0, rehearsed)]
     run: dict[str, Any] = {"options": options, "report": report, "resume": resume}
-    _fit(sources, dev_set, out, encoder=base, start=model, choose_epoch=False, **run)
+    _fit(sources, dev_set, out / "work", encoder=base, start=model, choose_epoch=False, **run)
     model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
     replaced = ("format", "labels", "parts", "name", "trained_on", "measured")
     settings = {name: value for name, value in about.items() if name not in replaced}

@@ -18,9 +18,10 @@ from allonym.models.tags import LABELS
 from allonym.models.words import split_words
 from allonym.train.examples import Example, Lists, list_annotated_labels, make_example
 from allonym.train.labelmap import find_targets
-from allonym.train.ordinary import find_ordinary_words, make_ordinary_example
+from allonym.train.ordinary import NAMES, find_ordinary_words, make_ordinary_example
 from allonym.train.records import read_json_lines
 from allonym.train.synthetic import generate_texts, read_name_rows
+from allonym.train.written import SOURCE, read_written_records
 
 Record = Mapping[str, Any]
 _SENTENCE = re.compile(r"-\d{4}\Z")  # sentence ids of Universal Dependencies
@@ -33,13 +34,15 @@ class Source:
     """One corpus of a recipe.
 
     Attributes:
-        path: file, relative to the data folder; ``synthetic`` for generated text.
+        path: file, relative to the data folder; ``synthetic`` for generated text, ``written`` for the texts of
+            :mod:`allonym.train.written`.
         kind: kind of text, by which operating points are measured; by default the file's name.
         keep, silver: see :func:`allonym.train.examples.make_example`; ``keep = "ordinary"`` reads unlabelled text with
             :func:`allonym.train.ordinary.make_ordinary_example`, for training only.
         field: name of the field with the spans.
         drop: labels whose spans are ordinary words, such as slots of a dialogue system that are no names.
         repeat: number of times per epoch; a fraction shows a part.
+        finish: the same in the last stage; by default ``repeat`` times the stage's ``share``.
         join: join the sentences of one document into one text.
         skip: leave out documents whose id begins with this.
         count: number of texts to generate, for ``synthetic``.
@@ -53,6 +56,7 @@ class Source:
     field: str = "spans"
     drop: tuple[str, ...] = ()
     repeat: float = 1.0
+    finish: float | None = None
     join: bool = False
     skip: tuple[str, ...] = ()
     count: int = 0
@@ -61,12 +65,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The recipe of a tagger: options of the trainer, and sources in order."""
+    """The recipe of a tagger: options of the trainer, and sources in order.
+
+    ``finish`` has the options of a last stage, and ``share``, the part of the sources that it shows per epoch; without
+    it there is no such stage.
+    """
 
     name: str
     sources: tuple[Source, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
     licence: str = ""
+    finish: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def load(cls, source: str | Path) -> Recipe:
@@ -92,8 +101,9 @@ class Recipe:
             sources.append(Source(**{**entry, **{name: tuple(entry.get(name, ())) for name in ("skip", "drop")}}))
         if not sources:
             raise UsageError(f"recipe {source}: no [[source]]")
-        check_names("key", data, ("name", "licence", "options", "source"), f"recipe {source}")
-        return cls(data.get("name", path.stem), tuple(sources), data.get("options", {}), data.get("licence", ""))
+        check_names("key", data, ("name", "licence", "options", "finish", "source"), f"recipe {source}")
+        tables = data.get("options", {}), data.get("licence", ""), data.get("finish", {})
+        return cls(data.get("name", path.stem), tuple(sources), *tables)
 
 
 def get_source_name(record: Record) -> str:
@@ -162,7 +172,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
                 yield source, [make_ordinary_example(r, name, ordinary) for r in _read_records(source, data)]
             continue
         records = _read_records(source, data)
-        annotated_labels = list_annotated_labels(records, name, find_targets)
+        annotated_labels = list_annotated_labels(records, name, find_targets) | _WRITTEN_OUT.get(name, frozenset())
         parts = assign_train_dev_test(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
@@ -176,7 +186,13 @@ def _set_kind(source: Source, examples: Iterable[Example]) -> list[Example]:
     return [replace(example, source=source.kind or example.source) for example in examples]
 
 
+_WRITTEN_OUT = {SOURCE: NAMES}
+"""For each corpus, labels that it annotates beside those of its spans: it marks what may be one of them."""
+
+
 def _read_records(source: Source, data: Path) -> list[dict[str, Any]]:
+    if source.path == SOURCE:
+        return list(read_written_records())
     path = data / source.path
     if not path.exists():
         raise DataError(f"{path}: the recipe requires this file; give the folder of the corpora with --data")
