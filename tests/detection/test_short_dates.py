@@ -22,6 +22,9 @@ CASES = [
     ("Open 24/7 since [13/11/2020], two 3/4 turns, and 1/2 cup of milk, scored 4/5 and 5/5.", []),
     ("Open since 2020, on 3/4 of the days.", []),
     ("Due by [31/3/2021]; see page 45/3, or 3/2021.", []),
+    ("Absent [17/07/2023], 25 min, and 07/08 (15 min).", ["07/08"]),
+    ("6/3 Call from the nursery.\n\n7/3 - Visit at 8.15.\nAll well, 3/4 of the day.", ["6/3", "7/3"]),
+    ("1/2 cup of sugar\n2 eggs", []),
 ]
 
 

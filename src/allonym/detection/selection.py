@@ -21,8 +21,10 @@ from allonym.detection.languages import ENGLISH, Passage, list_unread, name_lang
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths, is_typical_name
 from allonym.detection.mentions import (
+    AGE_SCORE,
     ECHO_SCORE,
     EXPLAINED_SCORE,
+    find_ages_of_people,
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
@@ -252,6 +254,8 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
             if capitalised and is_written_with_care(text, [turn.start for turn in document.turns]):
                 more += capitalised
             findings += _drop_technical_noise(text, more, policy)
+    if compute_needed_scores(policy)["AGE"] <= AGE_SCORE:
+        findings += find_ages_of_people(text, findings, policy.taxonomy)
     if compute_needed_scores(policy)["DATE"] <= DATE_SCORE and (
         dates := find_short_dates(text, findings, policy.taxonomy)
     ):

@@ -1,7 +1,8 @@
 """Dates without a year, such as 28/3, in a text that has dates with slashes.
 
 Such a pair of numbers may as well be a score or a fraction. It counts where it stands in a list or a range of dates,
-behind a word that takes a date, or where one of its numbers can only be a day.
+behind a word that takes a date, where one of its numbers can only be a day or begins with a zero, or where several
+entries of a record begin with one.
 """
 
 from __future__ import annotations
@@ -20,15 +21,18 @@ _LEAD = re.compile(
     r"(?i)\b(?:on|by|since|until|till|from|to|due|before|after|between|dated?|of|for|next|review(?:ed)?|seen|week of"
     r"|beginning|starting|ending)[:.]? (?:the )?\Z"
 )
+_ENTRY = re.compile(r"(?:^|\n)[ \t>*•-]*([0-9]{1,2}/[0-9]{1,2})(?=:?[ \t]+(?:[-–—][ \t]*)?[^\W\d_])")
 _FRACTIONS = frozenset((16, 20, 24, 25, 30))  # bottoms of fractions and scores that may be days
 _NO_DATES = frozenset(("24/7", "9/11", "50/50"))
 
 
 def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
-    """Find the dates without a year that no finding covers, where a finding is a date with slashes."""
+    """Find the dates without a year that no finding covers, where there is a date with slashes or a record by dates."""
     dates = [span for span in findings if taxonomy.within(span.label, "DATE_TIME")]
     seeds = [span for span in dates if _SLASHED.fullmatch(text, span.start, span.end)]
-    if not seeds:
+    entries = {entry.start(1) for entry in _ENTRY.finditer(text)}
+    entries = entries if len(entries) > 1 else set()
+    if not seeds and not entries:
         return []
     order = find_date_order(text)
     matches = [m for m in SHORT_DATE.finditer(text) if m[0] not in _NO_DATES and _is_date(m, order)]
@@ -41,7 +45,8 @@ def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) ->
         if covered.touches(*match.span()) or (match[2] in ("5", "10") and match[2] not in tops):
             continue
         lead = _LEAD.search(text, max(0, match.start() - 24), match.start())
-        if match.start() in linked or lead or _can_only_be_day(match):
+        is_sure = lead or match.start() in linked or _can_only_be_day(match) or "0" in (match[1][0], match[2][0])
+        if match.start() in entries or (seeds and is_sure):
             out.append(Span(*match.span(), "DATE", SCORE, "dates:without-year"))
     return out
 

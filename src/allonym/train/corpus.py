@@ -172,7 +172,7 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
                 yield source, [make_ordinary_example(r, name, ordinary) for r in _read_records(source, data)]
             continue
         records = _read_records(source, data)
-        annotated_labels = list_annotated_labels(records, name, find_targets) | _WRITTEN_OUT.get(name, frozenset())
+        annotated_labels = NAMES if name == SOURCE else list_annotated_labels(records, name, find_targets)
         parts = assign_train_dev_test(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
@@ -184,10 +184,6 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
 
 def _set_kind(source: Source, examples: Iterable[Example]) -> list[Example]:
     return [replace(example, source=source.kind or example.source) for example in examples]
-
-
-_WRITTEN_OUT = {SOURCE: NAMES}
-"""For each corpus, labels that it annotates beside those of its spans: it marks what may be one of them."""
 
 
 def _read_records(source: Source, data: Path) -> list[dict[str, Any]]:

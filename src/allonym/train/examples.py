@@ -137,7 +137,26 @@ def make_example(
         # Names in addresses are names, though no corpus annotates them.
         if not is_annotated[i] and (is_in_mailbox(text, borders, i) or (silver and word[0].isupper())):
             allowed[i], plain[i] = ALL, False
+    _rule_out_addresses(strings, allowed)
     return assemble_example(text, borders, allowed, plain, (-1,) * len(borders), source)
+
+
+_STREET_WORDS = frozenset(
+    "street st str road rd lane ln avenue ave drive dr way close court ct place pl square sq terrace crescent cres row "
+    "gardens grove hill park parade quay walk yard mews view rise brae steps green boulevard blvd parkway highway hwy "
+    "circle loop trail flat apt apartment suite unit block building house cottage farm lodge estate box".split()
+)
+_NEAR_ADDRESS = 6  # words
+_ADDRESS = BEGIN["STREET_ADDRESS"] | INSIDE["STREET_ADDRESS"]
+
+
+def _rule_out_addresses(strings: Sequence[str], allowed: list[int]) -> None:
+    """Rule out addresses where no word nearby holds a digit or is one for a street, if a word may be something else."""
+    evidence = [i for i, w in enumerate(strings) if any(map(str.isdigit, w)) or w.lower() in _STREET_WORDS]
+    near = {k for i in evidence for k in range(i - _NEAR_ADDRESS, i + _NEAR_ADDRESS + 1)}
+    for i, mask in enumerate(allowed):
+        if i not in near and mask != ALL and mask & ~_ADDRESS:
+            allowed[i] = mask & ~_ADDRESS
 
 
 def assemble_example(
