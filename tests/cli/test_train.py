@@ -177,6 +177,10 @@ def test_a_recipe_with_a_last_stage(run, tiny_copy, tmp_path):
     (work / "finish" / "checkpoint.pt").unlink()  # cut off between the stages
     assert run(*call, "--resume").code == 0
     assert (tmp_path / "out" / "tagger.onnx").read_bytes() == weights
+    done = run(*call[:6], "--base", str(tiny_copy), "--output", str(tmp_path / "further"))
+    assert done.code == 0, done.err
+    assert not (tmp_path / "further" / "work" / "best.pt").exists()  # the last stage alone
+    assert (tmp_path / "further" / "tagger.onnx").read_bytes() != (tiny_copy / "tagger.onnx").read_bytes()
 
 
 @pytest.mark.slow

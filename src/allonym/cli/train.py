@@ -98,16 +98,18 @@ def ner(
       allonym train ner corpus.jsonl --backend spacy --language pl --output model
       allonym train ner a.conll b.jsonl --backend spacy --compare mitie --set features=english.dat --output models
       allonym train ner --recipe english --data corpora --encoder all-MiniLM-L6-v2 --output model
+      allonym train ner --recipe english --data corpora --base tagger --output model
     """
     settings = {name: value for name, value in vars(common).items() if value is not None} | dict(training.set)
     if recipe is not None:
-        if files or compare or backend != "tagger" or training.base:
+        if files or compare or backend != "tagger":
             raise click.UsageError(
-                "--recipe cannot be combined with FILE, --backend, --compare or --base: it has its own sources"
+                "--recipe cannot be combined with FILE, --backend or --compare: it has its own sources"
             )
         if data is None:
             raise click.UsageError("--recipe needs --data, the folder of the corpora")
-        _train_recipe(recipe, data, output, training.encoder, settings, resume=resume, quiet=quiet)
+        start = training.encoder, training.base
+        _train_recipe(recipe, data, output, start, settings, resume=resume, quiet=quiet)
         return
     if data is not None:
         raise click.UsageError("--data requires --recipe")
@@ -157,16 +159,22 @@ def _train_backend(
 
 
 def _train_recipe(
-    name: str, data: Path, out: Path, encoder: str, settings: Mapping[str, Any], *, resume: bool, quiet: bool
+    name: str, data: Path, out: Path, start: tuple[str, str], settings: Mapping[str, Any], *, resume: bool, quiet: bool
 ) -> None:
-    from allonym.train.backends import find_encoder_folder
+    """Train by a recipe from an encoder; or by its last stage from a tagger, the second of ``start``."""
+    from allonym.train.backends import find_base_folder, find_encoder_folder
 
-    folder, options = find_encoder_folder(encoder), _convert_options(settings)
+    encoder, base = start
+    if encoder and base:
+        raise click.UsageError("--recipe starts from --encoder or from --base, not from both")
+    folder = find_base_folder(base) if base else find_encoder_folder(encoder)
+    options = _convert_options(settings)
     with require_extra("training the tagger", "train"):
-        from allonym.train.build import build_models_from_recipe
+        from allonym.train.build import build_models_from_recipe, finish_tagger_by_recipe
         from allonym.train.corpus import Recipe
     steps, recipe = _StepRecorder("tagger", quiet=quiet), Recipe.load(name)
-    model = build_models_from_recipe(recipe, data, out, encoder=folder, options=options, report=steps, resume=resume)
+    build = finish_tagger_by_recipe if base else build_models_from_recipe
+    model = build(recipe, data, out, folder, options=options, report=steps, resume=resume)
     _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps.rows, "made": model})
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from allonym.errors import DataError
+from allonym.errors import DataError, UsageError
 from allonym.models.tagger import TaggerModel, read_description
 from allonym.models.tags import LABELS
 from allonym.models.windows import Window
@@ -25,6 +25,7 @@ from allonym.partfile import write_file
 from allonym.train import points
 from allonym.train.corpus import (
     Recipe,
+    Source,
     generate_synthetic_examples,
     get_source_name,
     load_corpus,
@@ -50,8 +51,8 @@ def build_models_from_recipe(
     recipe: Recipe,
     data: Path,
     out: Path,
-    *,
     encoder: Path,
+    *,
     options: Mapping[str, Any] | None = None,
     report: Report = lambda row: None,
     resume: bool = False,
@@ -70,26 +71,78 @@ def build_models_from_recipe(
     Returns:
         The contents of ``tagger.json``.
     """
-    chosen = {**recipe.options, **(options or {})}
     corpora = list(load_corpus(recipe, data, "train"))
-    sources = [(source.repeat, examples) for source, examples in corpora]
     dev = _load_dev_examples(recipe, data)
-    about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
+    chosen = {**recipe.options, **(options or {})}
     run: dict[str, Any] = {"encoder": encoder, "report": report, "resume": resume}
+    sources = [(source.repeat, examples) for source, examples in corpora]
     model = _fit(sources, dev, out / "work", options=Options.of(chosen), **run)
     if recipe.finish:
-        settings = dict(recipe.finish)
-        share = settings.pop("share")
-        last = [(share * s.repeat if s.finish is None else s.finish, examples) for s, examples in corpora]
-        late = Options.of({**chosen, **settings})
-        model = _fit(last, dev, out / "work" / "finish", options=late, start=model, choose_epoch=False, **run)
+        model = _fit_last_stage(model, recipe, corpora, dev, out, chosen, run)
+    about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
     write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
+    save_onnx_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    return _calibrate_with_gate(out, corpora, dev)
+
+
+def finish_tagger_by_recipe(
+    recipe: Recipe,
+    data: Path,
+    out: Path,
+    base: Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    report: Report = lambda row: None,
+    resume: bool = False,
+) -> dict[str, Any]:
+    """Train a tagger further by the last stage of a recipe alone; arguments as of :func:`build_models_from_recipe`.
+
+    Args:
+        base: folder of the tagger. Its sentence encoder is copied.
+
+    Raises:
+        UsageError: the recipe has no last stage.
+    """
+    if not recipe.finish:
+        raise UsageError(f"recipe {recipe.name} has no last stage [finish], which alone runs from a tagger")
+    corpora = list(load_corpus(recipe, data, "train"))
+    dev = _load_dev_examples(recipe, data)
+    chosen = {**recipe.options, **(options or {})}
+    model, about = read_tagger(base, Options.of(chosen).dropout)
+    model = _fit_last_stage(
+        model, recipe, corpora, dev, out, chosen, {"encoder": base, "report": report, "resume": resume}
+    )
+    kept: dict[str, Any] = {name: about[name] for name in ("name", "language", "licence") if name in about}
+    write_tagger(model, LABELS, base / "vocab.txt", out, kept, by_chance=True)
+    if (encoder := base / "encoder.onnx").exists():
+        write_file(out / "encoder.onnx", encoder.read_bytes())
+    return _calibrate_with_gate(out, corpora, dev)
+
+
+Corpora = Sequence[tuple[Source, list[Example]]]
+
+
+def _fit_last_stage(
+    model: Tagger,
+    recipe: Recipe,
+    corpora: Corpora,
+    dev: Sequence[Example],
+    out: Path,
+    options: Mapping[str, Any],
+    run: Mapping[str, Any],
+) -> Tagger:
+    settings = dict(recipe.finish)
+    share = settings.pop("share")
+    sources = [(share * s.repeat if s.finish is None else s.finish, examples) for s, examples in corpora]
+    late = Options.of({**options, **settings})
+    return _fit(sources, dev, out / "work" / "finish", options=late, start=model, choose_epoch=False, **run)
+
+
+def _calibrate_with_gate(out: Path, corpora: Corpora, dev: Sequence[Example]) -> dict[str, Any]:
     calibrate_model(out, dev)
     if dev:
-        add_gate(out, [example for _, examples in sources for example in examples])
-    summary = calibrate_model(out, dev)
-    save_onnx_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
-    return summary
+        add_gate(out, [example for _, examples in corpora for example in examples])
+    return calibrate_model(out, dev)
 
 
 def build_tagger_from_records(
