@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,8 +22,21 @@ PIECES = st.lists(
 def test_marks_become_spans(pieces):
     text, spans = parse_marks("".join(f"{plain}[{letter}:{name}]" for plain, letter, name in pieces))
     assert text == "".join(plain + name for plain, _, name in pieces)
-    assert [(s["label"], s["text"]) for s in spans] == [(letter, name) for _, letter, name in pieces]
+    assert [(s["text"], s["label"] in "NDC") for s in spans] == [(name, letter == "N") for _, letter, name in pieces]
+    assert all(s["label"] == letter for s, (_, letter, _) in zip(spans, pieces, strict=True) if letter != "N")
     assert all(text[s["start"] : s["end"]] == s["text"] for s in spans)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("04.11.91", "D"), ("12/3", "D"), ("9 May", "D"), ("May 3rd, 1987", "D"), ("4 November 1991", "D"),
+        ("WKS-DRM-0916", "C"), ("07700 900 437", "C"), ("QJ8 RTB", "C"), ("B4471", "C"), ("SW1A 2AA", "C"),
+        ("42", "N"), ("5th", "N"), ("oh seven seven", "N"), ("ann@example.org", "N"), ("ann22@example.org", "N"),
+    ],
+)  # fmt: skip
+def test_dates_and_codes_are_told_from_other_numbers(text, label):
+    assert [s["label"] for s in parse_marks(f"x [N:{text}] y")[1]] == [label]
 
 
 def test_the_texts_are_whole():

@@ -172,7 +172,9 @@ def load_corpus(recipe: Recipe, data: Path, part: str = "train") -> Iterator[tup
                 yield source, [make_ordinary_example(r, name, ordinary) for r in _read_records(source, data)]
             continue
         records = _read_records(source, data)
-        annotated_labels = NAMES if name == SOURCE else list_annotated_labels(records, name, find_targets)
+        annotated_labels = (
+            NAMES | {"DATE", "AGE"} if name == SOURCE else list_annotated_labels(records, name, find_targets)
+        )
         parts = assign_train_dev_test(records)
         chosen = records if source.whole and part == "train" else [r for r in records if parts[str(r["id"])] == part]
         if source.whole and part != "train":
