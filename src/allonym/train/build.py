@@ -132,10 +132,22 @@ def _fit_last_stage(
     run: Mapping[str, Any],
 ) -> Tagger:
     settings = dict(recipe.finish)
-    share = settings.pop("share")
+    share, way = settings.pop("share"), settings.pop("way", 1.0)
+    before = _copy_weights(model)
     sources = [(share * s.repeat if s.finish is None else s.finish, examples) for s, examples in corpora]
     late = Options.of({**options, **settings})
-    return _fit(sources, dev, out / "work" / "finish", options=late, start=model, choose_epoch=False, **run)
+    _fit(sources, dev, out / "work" / "finish", options=late, start=model, choose_epoch=False, **run)
+    return _move_weights(model, before, way)
+
+
+def _copy_weights(model: Tagger) -> dict[str, Any]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+
+
+def _move_weights(model: Tagger, before: Mapping[str, Any], way: float) -> Tagger:
+    """Set the weights that lie this share of the way from those before to the present ones (Wortsman et al. 2022)."""
+    model.load_state_dict({name: before[name].lerp(value, way) for name, value in model.state_dict().items()})
+    return model
 
 
 def _calibrate_with_gate(out: Path, corpora: Corpora, dev: Sequence[Example]) -> dict[str, Any]:
@@ -301,11 +313,11 @@ def train_tagger_further(
         raise DataError(f"{base}: the tagger has other labels; start from a tagger of this version")
     size = sum(len(example.words) for example in annotated)
     rehearsed = _generate_rehearsal_examples(int(size * _REHEARSED))
-    before = {name: value.detach().clone() for name, value in model.state_dict().items()}
+    before = _copy_weights(model)
     sources = [(1.0, annotated), (1.0, rehearsed)]
     run: dict[str, Any] = {"options": options, "report": report, "resume": resume}
     _fit(sources, dev_set, out / "work", encoder=base, start=model, choose_epoch=False, **run)
-    model.load_state_dict({name: before[name].lerp(value, _WAY) for name, value in model.state_dict().items()})
+    _move_weights(model, before, _WAY)
     replaced = ("format", "labels", "parts", "name", "trained_on", "measured")
     settings = {name: value for name, value in about.items() if name not in replaced}
     summary = {"name": out.name, **settings, "base": about.get("name", base.name)}

@@ -67,8 +67,8 @@ class Source:
 class Recipe:
     """The recipe of a tagger: options of the trainer, and sources in order.
 
-    ``finish`` has the options of a last stage, and ``share``, the part of the sources that it shows per epoch; without
-    it there is no such stage.
+    ``finish`` has the options of a last stage; ``share``, the part of the sources that it shows per epoch; and ``way``,
+    the share of the way from the weights before it that counts, by default all. Without it there is no such stage.
     """
 
     name: str
