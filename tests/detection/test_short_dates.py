@@ -24,6 +24,7 @@ CASES = [
     ("Due by [31/3/2021]; see page 45/3, or 3/2021.", []),
     ("Absent [17/07/2023], 25 min, and 07/08 (15 min).", ["07/08"]),
     ("6/3 Call from the nursery.\n\n7/3 - Visit at 8.15.\nAll well, 3/4 of the day.", ["6/3", "7/3"]),
+    ("Labs of [14/7/2023]:   12/7      14/7      17/7", ["12/7", "14/7", "17/7"]),
     ("1/2 cup of sugar\n2 eggs", []),
 ]
 

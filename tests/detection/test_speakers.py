@@ -37,6 +37,11 @@ def test_table_1_of_p2() -> None:
         ("Caller (plumber)", None),
         ("Agent (Team Leader)", None),
         ("Priyanka (Agent)", "Priyanka"),
+        ("Agent Jhun", "Jhun"),
+        ("Nurse Ada Brook", "Ada Brook"),
+        ("Agent Two", None),
+        ("Cust", None),
+        ("De la Cruz", "De la Cruz"),
     ],
 )
 def test_a_name_may_follow_a_role(label, name) -> None:

@@ -16,7 +16,7 @@ from allonym.text.dates import SHORT_DATE, find_date_order
 
 SCORE = 0.6
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}(?:/(?:[0-9]{4}|[0-9]{2}))?")
-_LINK = re.compile(r" ?(?:,|;|-|–|and|or|to|until|till|&) ?(?:the |on )?| and | to ")
+_LINK = re.compile(r" ?(?:,|;|-|–|and|or|to|until|till|&) ?(?:the |on )?| and | to |[ \t]{2,}|\t")
 _LEAD = re.compile(
     r"(?i)\b(?:on|by|since|until|till|from|to|due|before|after|between|dated?|of|for|next|review(?:ed)?|seen|week of"
     r"|beginning|starting|ending)[:.]? (?:the )?\Z"

@@ -218,9 +218,15 @@ def _locate_name(label: str, end: int, start: int = 0) -> Interval | None:
         or (any(plain) and all(m[0].lower() in _PLAIN for m in words))
     ):
         return None
-    while len(words) > 1 and (lower_alphanumerics(words[0][0]) in TITLES or words[0][0] in _RANKS):
+    while len(words) > 1 and (lower_alphanumerics(words[0][0]) in TITLES or words[0][0] in _RANKS or _is_office(words)):
         words.pop(0)
     return words[0].start(), words[-1].end()
+
+
+def _is_office(words: Sequence[re.Match[str]]) -> bool:
+    """Whether a role stands before a name, as in "Agent Jhun"."""
+    first, second = words[0][0], words[1][0]
+    return len(first) > _LONGEST_ARTICLE and first.lower() in _ROLES and first[0].isupper() and not _is_role(second)
 
 
 def _is_role(word: str) -> bool:
