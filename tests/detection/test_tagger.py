@@ -589,6 +589,20 @@ def test_no_finding_goes_on_in_the_next_turn():
     assert found and not [s for s in found if "\n" in talk.text[s.start : s.end]]
 
 
+def test_what_stands_before_an_address_of_the_net_is_no_finding():
+    for text in ("Mail ada@example.org, then bob@example.org.", "cc ada@example.org and bob@example.org"):
+        assert {span.label for span in allonym.detect(text)} == {"EMAIL_ADDRESS"}
+
+
+def test_a_code_is_no_address_and_a_time_stamp_a_date():
+    text = "the unit B-4471-QX and 19700101T000000Z"
+    findings = [Span(9, 18, "STREET_ADDRESS", 0.5, "tagger"), Span(23, 39, "STREET_ADDRESS", 0.5, "tagger")]
+    assert [span.label for span in tagger._filter_identifying_findings(text, findings)] == ["GENERIC_ID", "DATE"]
+    assert tagger._filter_identifying_findings("14 Mill Rd", [Span(0, 10, "STREET_ADDRESS", 0.5, "tagger")])[0].label == (
+        "STREET_ADDRESS"
+    )
+
+
 def test_titles_are_no_findings():
     text = "Judge Wilmot sentenced him. This is my colleague Doctor White."
     assert [text[s.start : s.end] for s in allonym.detect(text)] == ["Wilmot", "White"]

@@ -61,14 +61,21 @@ _SHORT = frozenset(
 )
 _STATES = read_word_list("us_states")
 _ASKING = re.compile(r"(?:[Mm]ay|[Ww]ill|[Cc]an|[Cc]ould|[Ww]ould) (?:I|we|you|he|she|they|it|my|your|the)\b")
+_WRITING = re.compile(r"(?i:e-?mail|mail|contact|write|copy|forward)(?: to)? [\w.+-]+@")
 _FUNCTION = read_word_list("function_words")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
 _THINGS = ("ORGANIZATION", "PRODUCT", "LAW", "LOCATION", "FACILITY", "STREET_ADDRESS")
 _FINER = {
     "REGION": "US_STATE",
     "DATE": "DURATION",
+    "STREET_ADDRESS": "GENERIC_ID",
     "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
 }  # what the words of a finding may make of a label
+_CODE = re.compile(r"(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*\Z")
+_NUMBERED_ROLE = re.compile(
+    r"(?im)^[ \t]*(?:person|speaker|participant|respondent|interviewee|witness|caller|agent|voice) \d{1,4}(?=[ \t]*:)"
+)
+_STAMP = re.compile(r"\d{8}T\d{4,6}Z?\Z")
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _OTHER_NAMES = (*NAME_LABELS[1:], "FACILITY", "CITY", "REGION")
@@ -162,12 +169,16 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
-        if " " not in surface and _ASKING.match(text, start):
+        if " " not in surface and (_ASKING.match(text, start) or _WRITING.match(text, start)):
             continue
         if label in ("OCCUPATION", "ORGANIZATION") and _is_title_of_next(text, findings, n):
             continue
         if label == "PERSON" and _CALLER.search(text, max(0, start - 30), start):
             label = "ORGANIZATION"
+        if _STAMP.match(surface):
+            label = "DATE"
+        elif label == "STREET_ADDRESS" and _CODE.match(surface):
+            label = "GENERIC_ID"
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
         if label == "OTHER_IDENTIFYING_ATTRIBUTE" and _names_condition(surface):
@@ -187,7 +198,8 @@ def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:
     text, labels = document.text, {turn.speaker for turn in document.turns if turn.speaker}
     surfaces = {text[a:b] for a, b in labels}
     roles = {surface for surface in surfaces if locate_speaker_name(surface) is None}
-    places = [*find_field_names(text), *((a, b) for a, b in labels if text[a:b] in roles)]
+    numbered = (match.span() for match in _NUMBERED_ROLE.finditer(text))
+    places = [*find_field_names(text), *((a, b) for a, b in labels if text[a:b] in roles), *numbered]
     reach = Reach(places)
     return [s for s in findings if not reach.contains(s.start, s.end)] if places else findings
 

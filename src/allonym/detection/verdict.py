@@ -87,7 +87,6 @@ _VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d")
 _NO_DATE_OF_LETTERS = re.compile(r"\d?[A-Z]{2,6}\d?")
 """A code or an abbreviation that was taken for a date: "2WW", "BRCA2"."""
 _CONTRACTED = re.compile(r"['’]t\b")
-_NUMBERED_ROLE = re.compile(r"(?im)^[ \t]*(?:person|speaker|participant|caller|agent|voice) \Z")
 _OPENING_LENGTH = 40  # characters of a speaker's label, and of what opens a turn, at most
 _OPENS_TURN = re.compile(r"(?:\A|\n|: |(?i:thank you for calling|good (?:morning|afternoon|evening)),? )\Z")
 _ANSWERING = re.compile(r"[,.]? this is (?=[A-Z])|[,.] (?i:how (?:can|may) (?:i|we) help)")
@@ -311,8 +310,6 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     ):
         return True
     if span.label == "AGE" and (counted := _COUNTED_THINGS.match(text, end)) and _is_plural(counted[1]):
-        return True
-    if span.label == "AGE" and text.startswith(":", end) and _NUMBERED_ROLE.search(text, max(0, start - 20), start):
         return True
     if span.label == "AGE" and _AVERAGE.search(text, max(0, start - 20), start):
         return True

@@ -112,8 +112,8 @@ def finish_tagger_by_recipe(
     model = _fit_last_stage(
         model, recipe, corpora, dev, out, chosen, {"encoder": base, "report": report, "resume": resume}
     )
-    kept: dict[str, Any] = {name: about[name] for name in ("name", "language", "licence") if name in about}
-    write_tagger(model, LABELS, base / "vocab.txt", out, kept, by_chance=True)
+    naming: dict[str, Any] = {name: about[name] for name in ("name", "language", "licence") if name in about}
+    write_tagger(model, LABELS, base / "vocab.txt", out, naming, by_chance=True)
     if (encoder := base / "encoder.onnx").exists():
         write_file(out / "encoder.onnx", encoder.read_bytes())
     return _calibrate_with_gate(out, corpora, dev)
