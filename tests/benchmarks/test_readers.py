@@ -12,15 +12,9 @@ from allonym.plan import Edit
 COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 7.0, 5, 0.975
 """Floors of all texts together, a little below what the present tagger reaches: raise them when it does better."""
 
-HELD_OUT = {
-    "readers_held_out.jsonl": (15, 0.975, 17.0),
-    "readers_held_out_2.jsonl": (20, 0.965, 37.0),
-    "readers_held_out_3.jsonl": (33, 0.96, 14.0),
-    "readers_held_out_4.jsonl": (32, 0.97, 27.0),
-    "readers_held_out_5.jsonl": (48, 0.955, 12.0),
-}
-"""The number of texts, and the first two floors, of texts that were marked before any rule knew them. What was needless in
-them has been read since; the second set is rougher."""
+UNSEEN = 60, 0.96, 24.0
+"""The number of texts, and the first two floors, of texts that no rule knew and no tagger learnt from when they were first
+run. Roles were marked as such in three quarters of them, after a first run and before the figures."""
 
 LETTERS = {
     "letters_european.jsonl": (46, 0.975, 6.0, 0.94),
@@ -74,12 +68,11 @@ def test_the_set_has_sixty_texts_of_fifteen_kinds():
     assert all(80 <= len(text.text.split()) <= 200 for text in texts)
 
 
-@pytest.mark.parametrize("name", HELD_OUT)
-def test_text_that_was_held_out_reads_as_well_as_before(name):
-    count, covered, needless = HELD_OUT[name]
-    texts = read_marked_texts(TEXTS.with_name(name))
+def test_unseen_text_reads_as_well_as_before():
+    count, covered, needless = UNSEEN
+    texts = read_marked_texts(TEXTS.with_name("readers_unseen.jsonl"))
     assert len({text.id for text in texts}) == len(texts) == count
-    assert len({text.kind for text in texts}) >= 15
+    assert len({text.kind for text in texts}) == 15
     figures = sum(score_texts(texts).values(), Score()).figures()
     assert figures["covered"] >= covered
     assert figures["needless"] <= needless

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detection import Detector, detect_each
+from allonym.detection import Detector, detect_each, tagger
 from allonym.detection.tagger import build_detector, extract_spans, join_name_parts, read_thresholds
 from allonym.detection.words import read_common_terms, read_ordinary_words
 from allonym.document import Document, Span

@@ -84,10 +84,10 @@ def test_every_mention_is_found_in_singular_and_plural():
 
 
 def test_names_that_nobody_else_uses_are_found_however_rare():
-    extra = {("Harrow", 0): "Growth in iX and Blockchain was strong. ", ("Tolvex", 5): "We also use AI in the plant. "}
+    extra = {("Harrow", 0): "Growth in iX and Hyperledger was strong. ", ("Tolvex", 5): "We also use AI in the plant. "}
     documents, _, out = found(0.5, extra)
     said = surfaces(documents, out)
-    assert {"iX", "Blockchain"} <= set(said[0])
+    assert {"iX", "Hyperledger"} <= set(said[0])
     assert "AI" in said[3]
 
 

@@ -1,4 +1,4 @@
-"""Training texts that were written and marked by hand for allonym, of kinds that open corpora lack.
+"""Training texts that were written and marked for allonym, with a language model, of kinds that open corpora lack.
 
 They are chats, notes, minutes, forms, tables, transcripts, letters and prompts. The folder ``written`` holds JSON lines
 with an id, a kind and the text. Marks stand inline: ``[P:...]`` a private person, ``[O:...]`` an organisation,
