@@ -33,7 +33,9 @@ def _parse_picture(chunk: Chunk, job: Job, kind: str) -> ParsedChunk:
             raise ImportError(name="rapidocr")
         from allonym.files.pdf.editor import parse_pdf
     pdf, size = _wrap_picture_into_pdf(chunk.data)
-    (draft,) = parse_pdf(Chunk(pdf), job, is_lossless=True).pieces
+    # The picture is the document: what OCR reads is painted over, and a picture with few letters is kept.
+    shown = replace(job, policy=job.policy.with_(images="keep"))
+    (draft,) = parse_pdf(Chunk(pdf), shown, is_lossless=True).pieces
     assert isinstance(draft, Draft)
 
     def render_picture(parts: tuple[str, ...]) -> bytes:
