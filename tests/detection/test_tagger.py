@@ -598,6 +598,8 @@ def test_a_code_is_no_address_and_a_time_stamp_a_date():
     text = "the unit B-4471-QX and 19700101T000000Z"
     findings = [Span(9, 18, "STREET_ADDRESS", 0.5, "tagger"), Span(23, 39, "STREET_ADDRESS", 0.5, "tagger")]
     assert [span.label for span in tagger._filter_identifying_findings(text, findings)] == ["GENERIC_ID", "DATE"]
+    [code] = tagger._filter_identifying_findings("RiO 1198234", [Span(0, 11, "STREET_ADDRESS", 0.5, "tagger")])
+    assert code.label == "GENERIC_ID"
     [address] = tagger._filter_identifying_findings("14 Mill Rd", [Span(0, 10, "STREET_ADDRESS", 0.5, "tagger")])
     assert address.label == "STREET_ADDRESS"
 

@@ -71,7 +71,7 @@ _FINER = {
     "STREET_ADDRESS": "GENERIC_ID",
     "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
 }  # what the words of a finding may make of a label
-_CODE = re.compile(r"(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*\Z")
+_CODE = re.compile(r"(?:[A-Z]\w{1,11} (?=(?:\S*\d){5}))?(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*\Z")
 _NUMBERED_ROLE = re.compile(
     r"(?im)^[ \t]*(?:person|speaker|participant|respondent|interviewee|witness|caller|agent|voice) \d{1,4}(?=[ \t]*:)"
 )
