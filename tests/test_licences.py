@@ -24,7 +24,6 @@ FAMILIES = {
     "MPL": r"MPL|Mozilla",
     "Apache": r"Apache",
     "BSD": r"BSD|morfeusz\.sgjp\.pl/doc/license",
-    "CC": r"CC[ -]BY|Other/Proprietary",  # the classifier of german-nouns, whose text says CC BY-SA
     "MIT": r"\bMIT\b",
     "PSF": r"PSF|Python Software|matplotlib",
     "BSL": r"\bBSL|Boost",

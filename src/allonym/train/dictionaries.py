@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from allonym.errors import require_extra
+from allonym.errors import UsageError, require_extra
 from allonym.kb import KnowledgeBase
 from allonym.models.wordtagger import WordLists
 
@@ -29,8 +29,13 @@ _POLISH = {"imię": _GIVEN, "nazwisko": _FAMILY, "nazwa_geograficzna": _PLACE, "
 
 
 def _read_german() -> dict[str, int]:
-    with require_extra("dictionaries of the tagger", "train"):
+    try:
         import german_nouns  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            "the recipe needs the dictionary german-nouns, which no extra brings, since it asks for an lxml older than "
+            "ours: pip install --no-deps german-nouns"
+        ) from None
     out: defaultdict[str, int] = defaultdict(int)
     with files("german_nouns").joinpath("nouns.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
