@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from allonym.errors import DataError, UnknownNameError
 from allonym.files import table
+from allonym.files.columns import is_header
 from allonym.files.encoding import Encoding, cut_stream
 from allonym.files.record import Draft, Failure, Job
 from allonym.files.restoring import read_plans, restore_files
@@ -350,3 +351,17 @@ def test_neutralising_a_row_can_be_undone(row, delimiter):
 def test_long_codes_do_not_hang(run):
     data = b"participant,name\n" + 2 * (b"AB12" + b"A1" * 30 + b"!,x\n")
     assert run("a.csv", data, ADDRESSES)[0] == data
+
+
+@pytest.mark.parametrize(
+    ("cells", "below", "expected"),
+    [
+        (["Key", "Value", "Value2", "Value"], [["foo", "3", "1", "-1"], ["bar", "4", "2", "0"]], True),
+        (["NOM", "PRÉNOM", "SERVICE", "École\n(n° et nom)"], [["ALVAN", "LUCIE", "SAP", ""]], True),
+        (["Store#", "Store Name", "Address Line 1", "City or County"], [], True),
+        (["Ada Brook", "x", "Ada Brook"], [["Bo Reed", "4", "y"], ["Cy Day", "5", "z"]], False),
+        (["Oslo", "Oslo", "Bergen"], [["Narvik", "Oslo", "Bergen"]], False),
+    ],
+)
+def test_repeated_and_unusual_names_of_columns_are_a_header(cells, below, expected):
+    assert is_header(cells, below, Policy.load("default")) is expected
