@@ -604,6 +604,30 @@ def test_a_code_is_no_address_and_a_time_stamp_a_date():
     assert address.label == "STREET_ADDRESS"
 
 
+@check_each_row(
+    "surface, label, score, wanted",
+    [
+        ("48,112", "DATE", 0.4, None),
+        ("17:20", "DATE", 0.4, None),
+        ("17.40", "DATE", 0.8, None),
+        ("118.00", "DATE", 0.3, None),
+        ("22.05", "DATE", 0.9, "DATE"),
+        ("12.11.2020", "DATE", 0.9, "DATE"),
+        ("2025/11874", "DATE", 0.9, "GENERIC_ID"),
+        ("F-2024-17", "DATE", 0.9, "GENERIC_ID"),
+        ("6620", "AGE", 0.9, "GENERIC_ID"),
+        ("79", "AGE", 0.9, "AGE"),
+        ("B2", "STREET_ADDRESS", 0.2, None),
+        ("K2", "STREET_ADDRESS", 0.9, "STREET_ADDRESS"),
+    ],
+)
+def test_numbers_that_are_no_dates_ages_or_addresses(surface, label, score, wanted):
+    findings = tagger._filter_identifying_findings(
+        f"at {surface} then", [Span(3, 3 + len(surface), label, score, "tagger")]
+    )
+    assert [span.label for span in findings] == ([wanted] if wanted else [])
+
+
 def test_titles_are_no_findings():
     text = "Judge Wilmot sentenced him. This is my colleague Doctor White."
     assert [text[s.start : s.end] for s in allonym.detect(text)] == ["Wilmot", "White"]

@@ -72,6 +72,11 @@ _FINER = {
     "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
 }  # what the words of a finding may make of a label
 _CODE = re.compile(r"(?:[A-Z]\w{1,11} (?=(?:\S*\d){5}))?(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*\Z")
+_COUNT_OR_TIME = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}:\d{2}|\d+\.(?:1[3-9]|[2-9]\d|00)")
+"""A number with a comma for thousands, a time of day, a decimal number whose second part is no month."""
+_GRADE = re.compile(r"[A-Z]-?\d{1,2}")
+_LONG_NUMBER = re.compile(r"(?:\w+[-/.])*\d{5,}(?:[-/.]\w+)*|[A-Z]{1,4}[-/]\d{4}[-/]\d{1,6}")
+_OLDEST = 130  # years
 _NUMBERED_ROLE = re.compile(
     r"(?im)^[ \t]*(?:person|speaker|participant|respondent|interviewee|witness|caller|agent|voice) \d{1,4}(?=[ \t]*:)"
 )
@@ -175,9 +180,17 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         if label == "PERSON" and _CALLER.search(text, max(0, start - 30), start):
             label = "ORGANIZATION"
+        if (label == "DATE" and _COUNT_OR_TIME.fullmatch(surface)) or (
+            label == "STREET_ADDRESS" and span.score < 0.5 and _GRADE.fullmatch(surface)
+        ):
+            continue
         if _STAMP.match(surface):
             label = "DATE"
-        elif label == "STREET_ADDRESS" and _CODE.match(surface):
+        elif (
+            (label == "DATE" and _LONG_NUMBER.fullmatch(surface))
+            or (label == "AGE" and surface.isdecimal() and int(surface) > _OLDEST)
+            or (label == "STREET_ADDRESS" and _CODE.match(surface))
+        ):
             label = "GENERIC_ID"
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
