@@ -12,9 +12,9 @@ from allonym.plan import Edit
 COVERED, NEEDLESS, SPLIT, LINKED = 0.995, 7.0, 5, 0.975
 """Floors of all texts together, a little below what the present tagger reaches: raise them when it does better."""
 
-UNSEEN = 60, 0.96, 24.0
+UNSEEN = 60, 0.96, 21.0
 """The number of texts, and the first two floors, of texts that no rule knew and no tagger learnt from when they were first
-run. Roles were marked as such in three quarters of them, after a first run and before the figures."""
+run. Roles were marked as such after a first run."""
 
 LETTERS = {
     "letters_european.jsonl": (46, 0.975, 6.0, 0.94),
