@@ -408,7 +408,7 @@ def measure_stages(
     paper = replace(Rules(**vars(Settings.load("p1").exchange), categories=("Organization", "Product")), swaps=0)
     watch.leaf("sequence, pairs as in P1", lambda: exchange(corpus, space.labels, paper, 1, ground=ground))
     sequence = watch("sequence, default", lambda: draw_sequence(space, every, 1))
-    uniques = next(c.uniques for c in found if c.categories == every)
+    uniques = max(found, key=lambda c: (c.categories == every, len(c.categories))).uniques
     every_chunk = replace(space, settings=settings.with_({"search.sample": 0}))
     watch.leaf("utility, 240 chunks drawn", lambda: measure_prefixes(space, sequence, uniques))
     watch.leaf("utility, all chunks", lambda: measure_prefixes(every_chunk, sequence, uniques))
