@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from allonym.detection.mentions import find_ages_of_people, find_repeated_names
+from allonym.detection.mentions import find_repeated_names
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 
@@ -53,22 +53,3 @@ def test_what_is_found_is_uncovered_and_equal_to_a_seed(text, start, length):
     for span in find_repeated_names(text, [seed], [seed], TAXONOMY):
         assert span.end <= seed.start or span.start >= seed.end
         assert text[span.start : span.end] in text[seed.start : seed.end]
-
-
-@pytest.mark.parametrize(
-    ("text", "ages"),
-    [
-        ("Amira is 6 and has asthma.", ["6"]),
-        ("School nurse: none (Amira is 3).", ["3"]),
-        ("Amira was only just 41, I think", ["41"]),
-        ("Amira's 12 now", ["12"]),
-        ("Amira is 6.5 points ahead.", []),
-        ("Amira is 6th.", []),
-        ("Amira is 20 minutes away.", []),
-        ("The total is 6. Amira left.", []),
-    ],
-)
-def test_ages_that_are_said_of_a_person_are_found(text, ages):
-    person = Span(text.index("Amira"), text.index("Amira") + 5, "PERSON", 0.9, "tagger")
-    assert [text[s.start : s.end] for s in find_ages_of_people(text, [person], TAXONOMY)] == ages
-    assert not find_ages_of_people(text, [Span(person.start, person.end, "CITY", 0.9, "tagger")], TAXONOMY)

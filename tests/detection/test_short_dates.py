@@ -1,11 +1,11 @@
-"""allonym.detection.short_dates and allonym.text.dates: dates without a year, and which number is the day."""
+"""allonym.detection.short_dates and allonym.text.dates: dates without a year, which number is the day, ages."""
 
 from __future__ import annotations
 
 import pytest
 
 from allonym import anonymize
-from allonym.detection.short_dates import find_short_dates
+from allonym.detection.short_dates import find_ages_of_people, find_short_dates
 from allonym.document import Span
 from allonym.labels import TAXONOMY
 from allonym.text.dates import find_date_order
@@ -25,7 +25,8 @@ CASES = [
     ("Absent [17/07/2023], 25 min, and 07/08 (15 min).", ["07/08"]),
     ("6/3 Call from the nursery.\n\n7/3 - Visit at 8.15.\nAll well, 3/4 of the day.", ["6/3", "7/3"]),
     ("Labs of [14/7/2023]:   12/7      14/7      17/7", ["12/7", "14/7", "17/7"]),
-    ("1/2 cup of sugar\n2 eggs", []),
+    ("1/2 cup of sugar\n3/4 cup of flour\n1/4 tsp salt", []),
+    ("1/16 Call.\n1/30 Visit.", ["1/16", "1/30"]),
 ]
 
 
@@ -86,3 +87,22 @@ def test_british_dates_move_as_british_ones():
 def test_the_country_of_numbers_tells_the_order_of_dates(text, order):
     assert find_date_order(text, "mdy") == order
     assert find_date_order(text) == ("mdy" if "23/" in text else "")
+
+
+@pytest.mark.parametrize(
+    ("text", "ages"),
+    [
+        ("Amira is 6 and has asthma.", ["6"]),
+        ("School nurse: none (Amira is 3).", ["3"]),
+        ("Amira was only just 41, I think", ["41"]),
+        ("Amira's 12 now", ["12"]),
+        ("Amira is 6.5 points ahead.", []),
+        ("Amira is 6th.", []),
+        ("Amira is 20 minutes away.", []),
+        ("The total is 6. Amira left.", []),
+    ],
+)
+def test_ages_that_are_said_of_a_person_are_found(text, ages):
+    person = Span(text.index("Amira"), text.index("Amira") + 5, "PERSON", 0.9, "tagger")
+    assert [text[s.start : s.end] for s in find_ages_of_people(text, [person], TAXONOMY)] == ages
+    assert not find_ages_of_people(text, [Span(person.start, person.end, "CITY", 0.9, "tagger")], TAXONOMY)

@@ -236,3 +236,11 @@ def test_any_record_leaves_every_word_something(text: str, data: st.DataObject, 
 
 def test_an_example_does_not_show_its_text() -> None:
     assert "Ann" not in repr(made(record("Ann", ("PER", "Ann")))) + repr(NAMES)
+
+
+def test_far_from_numbers_and_words_for_streets_nothing_is_an_address() -> None:
+    text = "Oluchi saw the harbour and the gulls and the boats at Quillton . Home is 9 Mill Lane"
+    told = tags(made(record(text, ("LOC", "Oluchi"), ("LOC", "Quillton"), ("ADDRESS", "9 Mill Lane"))))
+    assert "B-CITY" in told["Oluchi"] and "B-STREET_ADDRESS" not in told["Oluchi"] | told["gulls"]
+    assert "B-STREET_ADDRESS" in told["Quillton"]  # a number stands near
+    assert told["Mill"] == {"I-STREET_ADDRESS"}

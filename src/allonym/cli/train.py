@@ -108,8 +108,7 @@ def ner(
             )
         if data is None:
             raise click.UsageError("--recipe needs --data, the folder of the corpora")
-        start = training.encoder, training.base
-        _train_recipe(recipe, data, output, start, settings, resume=resume, quiet=quiet)
+        _train_recipe(recipe, data, output, training.make_setup(), settings, resume=resume, quiet=quiet)
         return
     if data is not None:
         raise click.UsageError("--data requires --recipe")
@@ -159,22 +158,18 @@ def _train_backend(
 
 
 def _train_recipe(
-    name: str, data: Path, out: Path, start: tuple[str, str], settings: Mapping[str, Any], *, resume: bool, quiet: bool
+    name: str, data: Path, out: Path, setup: Setup, settings: Mapping[str, Any], *, resume: bool, quiet: bool
 ) -> None:
-    """Train by a recipe from an encoder; or by its last stage from a tagger, the second of ``start``."""
+    """Train by a recipe from an encoder, or by its last stage from a tagger."""
     from allonym.train.backends import find_base_folder, find_encoder_folder
 
-    encoder, base = start
-    if encoder and base:
-        raise click.UsageError("--recipe starts from --encoder or from --base, not from both")
-    folder = find_base_folder(base) if base else find_encoder_folder(encoder)
+    folder = find_base_folder(setup.base) if setup.base else find_encoder_folder(setup.encoder)
     options = _convert_options(settings)
     with require_extra("training the tagger", "train"):
-        from allonym.train.build import build_models_from_recipe, finish_tagger_by_recipe
+        from allonym.train.build import build_models_from_recipe
         from allonym.train.corpus import Recipe
     steps, recipe = _StepRecorder("tagger", quiet=quiet), Recipe.load(name)
-    build = finish_tagger_by_recipe if base else build_models_from_recipe
-    model = build(recipe, data, out, folder, options=options, report=steps, resume=resume)
+    model = build_models_from_recipe(recipe, data, out, folder, options=options, report=steps, resume=resume)
     _write_json(out / "report.json", {"format": 1, "recipe": name, "epochs": steps.rows, "made": model})
 
 

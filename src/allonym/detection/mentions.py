@@ -8,8 +8,6 @@ names are followed too.
 :func:`find_name_repetitions` follows the parts of people's names in texts with capitals: "Miss Gannon" makes "Gannon" a
 name in the whole document, so "Laura Gannon" two lines above is found too. A name that also stands in the text in lower
 case, outside of an address or the like, is an ordinary word and is not followed.
-
-:func:`find_ages_of_people` finds the numbers that are said of a name: "Amira is 6 and".
 """
 
 from __future__ import annotations
@@ -59,11 +57,6 @@ _BEFORE_SLASH = re.compile(r"(?<![\w/.@:-])([A-Z][^\W\d_]*[a-z][^\W\d_]*)/\Z")
 _BEHIND_SLASH = re.compile(r"/([A-Z][^\W\d_]*[a-z][^\W\d_]*)(?![\w/.@-]*[\w/@])")
 _ROLES = read_word_list("roles")
 _CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
-_AGED = re.compile(
-    r"(?: is|['’]s| was| turned| turns| will be)(?: only| just| now| about| nearly| almost| still| already){0,2} "
-    r"([1-9]\d?|1[01]\d)(?=[.,;!?)](?!\d)|\s*\Z|\s*\n| (?:and|but|now|next|today|tomorrow|this|in|so|years?|yrs?)\b)"
-)
-AGE_SCORE = 0.6
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
 _SPEAKS = re.compile(r"(?m)^[^\W\d_]{2,4}: ")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
@@ -372,14 +365,3 @@ def _extend_mention(text: str, start: int, end: int) -> Interval:
     if right and _is_likely_name(right[1]) and not right[1].isupper():
         end = right.end() - (2 if right[1].endswith(("'s", "’s")) else 0)
     return start, end
-
-
-def find_ages_of_people(text: str, findings: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
-    """Find the ages that are said of a found person: "Amira is 6 and has asthma", where no finding covers them."""
-    covered = Reach((span.start, span.end) for span in findings)
-    ages = (_AGED.match(text, span.end) for span in findings if taxonomy.within(span.label, "PERSON"))
-    return [
-        Span(*age.span(1), "AGE", AGE_SCORE, "ages:of-person")
-        for age in ages
-        if age and not covered.touches(*age.span(1))
-    ]

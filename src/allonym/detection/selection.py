@@ -21,10 +21,8 @@ from allonym.detection.languages import ENGLISH, Passage, list_unread, name_lang
 from allonym.detection.lexicon import split_by_exclusions
 from allonym.detection.listed_names import drop_greetings, find_listed_names, find_names_in_paths, is_typical_name
 from allonym.detection.mentions import (
-    AGE_SCORE,
     ECHO_SCORE,
     EXPLAINED_SCORE,
-    find_ages_of_people,
     find_capitalised_names,
     find_initials,
     find_name_repetitions,
@@ -36,7 +34,7 @@ from allonym.detection.mentions import (
 from allonym.detection.other_languages import list_package_languages
 from allonym.detection.public_figures import drop_public_figures
 from allonym.detection.short_dates import SCORE as DATE_SCORE
-from allonym.detection.short_dates import find_short_dates
+from allonym.detection.short_dates import find_ages_of_people, find_short_dates
 from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
 from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
@@ -254,7 +252,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
             if capitalised and is_written_with_care(text, [turn.start for turn in document.turns]):
                 more += capitalised
             findings += _drop_technical_noise(text, more, policy)
-    if compute_needed_scores(policy)["AGE"] <= AGE_SCORE:
+    if compute_needed_scores(policy)["AGE"] <= DATE_SCORE:
         findings += find_ages_of_people(text, findings, policy.taxonomy)
     if compute_needed_scores(policy)["DATE"] <= DATE_SCORE and (
         dates := find_short_dates(text, findings, policy.taxonomy)

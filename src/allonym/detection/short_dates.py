@@ -1,8 +1,9 @@
-"""Dates without a year, such as 28/3, in a text that has dates with slashes.
+"""Dates without a year, such as 28/3, and ages without a word for years: what the text around a number tells.
 
 Such a pair of numbers may as well be a score or a fraction. It counts where it stands in a list or a range of dates,
 behind a word that takes a date, where one of its numbers can only be a day or begins with a zero, or where several
-entries of a record begin with one.
+entries of a record begin with one, in a text that has dates with slashes. A number is an age where it is said of a
+person: "Amira is 6 and".
 """
 
 from __future__ import annotations
@@ -15,6 +16,10 @@ from allonym.labels import Taxonomy
 from allonym.text.dates import SHORT_DATE, find_date_order
 
 SCORE = 0.6
+_AGED = re.compile(
+    r"(?: is|['’]s| was| turned| turns| will be)(?: only| just| now| about| nearly| almost| still| already){0,2} "
+    r"([1-9]\d?|1[01]\d)(?=[.,;!?)](?!\d)|\s*\Z|\s*\n| (?:and|but|now|next|today|tomorrow|this|in|so|years?|yrs?)\b)"
+)
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}(?:/(?:[0-9]{4}|[0-9]{2}))?")
 _LINK = re.compile(r" ?(?:,|;|-|–|and|or|to|until|till|&) ?(?:the |on )?| and | to |[ \t]{2,}|\t")
 _LEAD = re.compile(
@@ -23,6 +28,7 @@ _LEAD = re.compile(
 )
 _ENTRY = re.compile(r"(?:^|\n)[ \t>*•-]*([0-9]{1,2}/[0-9]{1,2})(?=:?[ \t]+(?:[-–—][ \t]*)?[^\W\d_])")
 _FRACTIONS = frozenset((16, 20, 24, 25, 30))  # bottoms of fractions and scores that may be days
+_BOTTOMS = frozenset("2 3 4 5 6 8 10 12 16".split())  # of fractions of a measure
 _NO_DATES = frozenset(("24/7", "9/11", "50/50"))
 
 
@@ -30,8 +36,7 @@ def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) ->
     """Find the dates without a year that no finding covers, where there is a date with slashes or a record by dates."""
     dates = [span for span in findings if taxonomy.within(span.label, "DATE_TIME")]
     seeds = [span for span in dates if _SLASHED.fullmatch(text, span.start, span.end)]
-    entries = {entry.start(1) for entry in _ENTRY.finditer(text)}
-    entries = entries if len(entries) > 1 else set()
+    entries = _find_entries(text)
     if not seeds and not entries:
         return []
     order = find_date_order(text)
@@ -49,6 +54,23 @@ def find_short_dates(text: str, findings: Sequence[Span], taxonomy: Taxonomy) ->
         if match.start() in entries or (seeds and is_sure):
             out.append(Span(*match.span(), "DATE", SCORE, "dates:without-year"))
     return out
+
+
+def _find_entries(text: str) -> set[int]:
+    """Find the starts of the pairs that open the entries of a record; a list of ingredients has fractions alone."""
+    entries = list(_ENTRY.finditer(text))
+    pairs = [entry[1].split("/") for entry in entries]
+    are_fractions = all(int(top) < int(bottom) and bottom in _BOTTOMS and top[0] != "0" for top, bottom in pairs)
+    return set() if len(entries) < 2 or are_fractions else {entry.start(1) for entry in entries}
+
+
+def find_ages_of_people(text: str, findings: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find the ages that are said of a found person: "Amira is 6 and has asthma", where no finding covers them."""
+    covered = Reach((span.start, span.end) for span in findings)
+    ages = (_AGED.match(text, span.end) for span in findings if taxonomy.within(span.label, "PERSON"))
+    return [
+        Span(*age.span(1), "AGE", SCORE, "ages:of-person") for age in ages if age and not covered.touches(*age.span(1))
+    ]
 
 
 def _is_date(match: re.Match[str], order: str) -> bool:

@@ -71,16 +71,16 @@ _FINER = {
     "STREET_ADDRESS": "GENERIC_ID",
     "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
 }  # what the words of a finding may make of a label
-_CODE = re.compile(r"(?:[A-Z]\w{1,11} (?=(?:\S*\d){5}))?(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*\Z")
+_CODE = re.compile(r"(?:[A-Z]\w{1,11} (?=(?:\S*\d){5}))?(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*")
 _COUNT_OR_TIME = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}:\d{2}|\d+\.(?:1[3-9]|[2-9]\d|00)")
 """A number with a comma for thousands, a time of day, a decimal number whose second part is no month."""
-_GRADE = re.compile(r"[A-Z]-?\d{1,2}")
+_GRADE, _GRADE_SCORE = re.compile(r"[A-Z]-?\d{1,2}"), 0.5
 _LONG_NUMBER = re.compile(r"(?:\w+[-/.])*\d{5,}(?:[-/.]\w+)*|[A-Z]{1,4}[-/]\d{4}[-/]\d{1,6}")
 _OLDEST = 130  # years
 _NUMBERED_ROLE = re.compile(
     r"(?im)^[ \t]*(?:person|speaker|participant|respondent|interviewee|witness|caller|agent|voice) \d{1,4}(?=[ \t]*:)"
 )
-_STAMP = re.compile(r"\d{8}T\d{4,6}Z?\Z")
+_STAMP = re.compile(r"\d{8}T\d{4,6}Z?")
 _WORDED = ("PERSON", *NAME_PARTS, "ORGANIZATION", "STREET_ADDRESS", "FACILITY", "LOCATION", "CITY", "REGION", "COUNTRY")
 _CAPITALISED = (*_WORDED, "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _OTHER_NAMES = (*NAME_LABELS[1:], "FACILITY", "CITY", "REGION")
@@ -172,6 +172,8 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
         surface = text[start:end]
         if start == end or _is_lone_letter(text, findings, n) or _has_only_function_words(surface):
             continue
+        if not (label := _correct_number_label(surface, label, span.score)):
+            continue
         if label in _WORDED and not any(map(str.isalpha, surface)):
             continue
         if " " not in surface and (_ASKING.match(text, start) or _WRITING.match(text, start)):
@@ -180,18 +182,6 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         if label == "PERSON" and _CALLER.search(text, max(0, start - 30), start):
             label = "ORGANIZATION"
-        if (label == "DATE" and _COUNT_OR_TIME.fullmatch(surface)) or (
-            label == "STREET_ADDRESS" and span.score < 0.5 and _GRADE.fullmatch(surface)
-        ):
-            continue
-        if _STAMP.match(surface):
-            label = "DATE"
-        elif (
-            (label == "DATE" and _LONG_NUMBER.fullmatch(surface))
-            or (label == "AGE" and surface.isdecimal() and int(surface) > _OLDEST)
-            or (label == "STREET_ADDRESS" and _CODE.match(surface))
-        ):
-            label = "GENERIC_ID"
         if label == "REGION" and "_".join(surface.lower().split()) in _STATES:
             label = "US_STATE"
         if label == "OTHER_IDENTIFYING_ATTRIBUTE" and _names_condition(surface):
@@ -204,6 +194,22 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
             continue
         out.append(Span(start, end, label, span.score, span.source))
     return out
+
+
+def _correct_number_label(surface: str, label: str, score: float) -> str:
+    """The label of a finding, corrected if it is a number or a code; empty if it is a count, a time or a grade."""
+    if label == "DATE" and _COUNT_OR_TIME.fullmatch(surface):
+        return ""
+    if label == "STREET_ADDRESS" and score < _GRADE_SCORE and _GRADE.fullmatch(surface):
+        return ""
+    if _STAMP.fullmatch(surface):
+        return "DATE"
+    is_code = (
+        (label == "STREET_ADDRESS" and _CODE.fullmatch(surface))
+        or (label == "DATE" and _LONG_NUMBER.fullmatch(surface))
+        or (label == "AGE" and surface.isdecimal() and int(surface) > _OLDEST)
+    )
+    return "GENERIC_ID" if is_code else label
 
 
 def _drop_roles(document: Document, findings: list[Span]) -> list[Span]:

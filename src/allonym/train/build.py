@@ -51,7 +51,7 @@ def build_models_from_recipe(
     recipe: Recipe,
     data: Path,
     out: Path,
-    encoder: Path,
+    start: Path,
     *,
     options: Mapping[str, Any] | None = None,
     report: Report = lambda row: None,
@@ -62,61 +62,44 @@ def build_models_from_recipe(
     Args:
         recipe: sources and options.
         data: folder of the corpora.
-        out: folder for the model; ``work`` in it holds checkpoints.
-        encoder: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased BERT.
+        out: folder for the models; ``work`` in it holds checkpoints.
+        start: folder with ``config.json``, ``model.safetensors`` and ``vocab.txt`` of an uncased BERT; or of a tagger,
+            with which the recipe's last stage alone runs. A tagger's sentence encoder is copied.
         options: options that override the recipe's.
         report: called with the measures of each epoch.
         resume: continue from the checkpoint.
 
     Returns:
         The contents of ``tagger.json``.
-    """
-    corpora = list(load_corpus(recipe, data, "train"))
-    dev = _load_dev_examples(recipe, data)
-    chosen = {**recipe.options, **(options or {})}
-    run: dict[str, Any] = {"encoder": encoder, "report": report, "resume": resume}
-    sources = [(source.repeat, examples) for source, examples in corpora]
-    model = _fit(sources, dev, out / "work", options=Options.of(chosen), **run)
-    if recipe.finish:
-        model = _fit_last_stage(model, recipe, corpora, dev, out, chosen, run)
-    about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
-    write_tagger(model, LABELS, encoder / "vocab.txt", out, about)
-    save_onnx_model(make_encoder_graph(Encoder.read(encoder, 0.0, shapes=False).eval()), out / "encoder.onnx")
-    return _calibrate_with_gate(out, corpora, dev)
-
-
-def finish_tagger_by_recipe(
-    recipe: Recipe,
-    data: Path,
-    out: Path,
-    base: Path,
-    *,
-    options: Mapping[str, Any] | None = None,
-    report: Report = lambda row: None,
-    resume: bool = False,
-) -> dict[str, Any]:
-    """Train a tagger further by the last stage of a recipe alone; arguments as of :func:`build_models_from_recipe`.
-
-    Args:
-        base: folder of the tagger. Its sentence encoder is copied.
 
     Raises:
-        UsageError: the recipe has no last stage.
+        UsageError: ``start`` is a tagger, and the recipe has no last stage.
+        DataError: a file of the recipe is missing or broken, or ``start`` cannot be read.
     """
-    if not recipe.finish:
+    is_tagger = (start / "tagger.json").exists()
+    if is_tagger and not recipe.finish:
         raise UsageError(f"recipe {recipe.name} has no last stage [finish], which alone runs from a tagger")
     corpora = list(load_corpus(recipe, data, "train"))
     dev = _load_dev_examples(recipe, data)
     chosen = {**recipe.options, **(options or {})}
-    model, about = read_tagger(base, Options.of(chosen).dropout)
-    model = _fit_last_stage(
-        model, recipe, corpora, dev, out, chosen, {"encoder": base, "report": report, "resume": resume}
-    )
-    naming: dict[str, Any] = {name: about[name] for name in ("name", "language", "licence") if name in about}
-    write_tagger(model, LABELS, base / "vocab.txt", out, naming, by_chance=True)
-    if (encoder := base / "encoder.onnx").exists():
+    run: dict[str, Any] = {"encoder": start, "report": report, "resume": resume}
+    if is_tagger:
+        model, _ = read_tagger(start, Options.of(chosen).dropout)
+    else:
+        sources = [(source.repeat, examples) for source, examples in corpora]
+        model = _fit(sources, dev, out / "work", options=Options.of(chosen), **run)
+    if recipe.finish:
+        model = _fit_last_stage(model, recipe, corpora, dev, out, chosen, run)
+    about = {"name": recipe.name, "language": "en", "licence": recipe.licence}
+    write_tagger(model, LABELS, start / "vocab.txt", out, about, by_chance=is_tagger)
+    if not is_tagger:
+        save_onnx_model(make_encoder_graph(Encoder.read(start, 0.0, shapes=False).eval()), out / "encoder.onnx")
+    elif (encoder := start / "encoder.onnx").exists():
         write_file(out / "encoder.onnx", encoder.read_bytes())
-    return _calibrate_with_gate(out, corpora, dev)
+    if dev:
+        calibrate_model(out, dev)
+        add_gate(out, [example for _, examples in corpora for example in examples])
+    return calibrate_model(out, dev)
 
 
 Corpora = Sequence[tuple[Source, list[Example]]]
@@ -148,13 +131,6 @@ def _move_weights(model: Tagger, before: Mapping[str, Any], way: float) -> Tagge
     """Set the weights that lie this share of the way from those before to the present ones (Wortsman et al. 2022)."""
     model.load_state_dict({name: before[name].lerp(value, way) for name, value in model.state_dict().items()})
     return model
-
-
-def _calibrate_with_gate(out: Path, corpora: Corpora, dev: Sequence[Example]) -> dict[str, Any]:
-    calibrate_model(out, dev)
-    if dev:
-        add_gate(out, [example for _, examples in corpora for example in examples])
-    return calibrate_model(out, dev)
 
 
 def build_tagger_from_records(

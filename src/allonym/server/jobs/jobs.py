@@ -253,12 +253,15 @@ class Jobs:
         """
         return self._read_releases(self._get_finished_search(caller, id, "swap"))
 
-    def _read_releases(self, row: JobRow) -> wire.Releases:
+    def _load_choices(self, row: JobRow, name: str) -> tuple[State, dict[str, Any], int]:
+        """Return the state of a job, what it holds under ``name`` for the user to choose from, and what is chosen."""
         state = State(self.runner.get_job_folder(row.id).state)
-        stored = state.load_value(swapping.RELEASES)
-        if stored is None:
-            raise RequestError("the releases of this job are gone", 404, "NotFound")
-        chosen = _get_chosen_number(row)
+        if (stored := state.load_value(name)) is None:
+            raise RequestError(f"the {name} of this job are gone", 404, "NotFound")
+        return state, stored, _get_chosen_number(row)
+
+    def _read_releases(self, row: JobRow) -> wire.Releases:
+        state, stored, chosen = self._load_choices(row, swapping.RELEASES)
         releases = [
             {
                 **release,
@@ -278,11 +281,7 @@ class Jobs:
         return self._read_levels(self._get_finished_search(caller, id, "harden"))
 
     def _read_levels(self, row: JobRow) -> wire.Levels:
-        state = State(self.runner.get_job_folder(row.id).state)
-        stored = state.load_value(hardening.LEVELS)
-        if stored is None:
-            raise RequestError("the levels of this job are gone", 404, "NotFound")
-        chosen = _get_chosen_number(row)
+        state, stored, chosen = self._load_choices(row, hardening.LEVELS)
         levels = [
             wire.LevelOut.from_values(
                 {
