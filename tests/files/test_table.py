@@ -361,6 +361,8 @@ def test_long_codes_do_not_hang(run):
         (["Store#", "Store Name", "Address Line 1", "City or County"], [], True),
         (["Ada Brook", "x", "Ada Brook"], [["Bo Reed", "4", "y"], ["Cy Day", "5", "z"]], False),
         (["Oslo", "Oslo", "Bergen"], [["Narvik", "Oslo", "Bergen"]], False),
+        (["Leeds", "none", "Leeds"], [["Hull", "4", "York"], ["Bath", "5", "Ely"]], False),
+        (["Ada Brook", "name & city", "status:"], [["Bo Reed", "x", "y"]], False),
     ],
 )
 def test_repeated_and_unusual_names_of_columns_are_a_header(cells, below, expected):

@@ -53,7 +53,7 @@ _DATE = re.compile(
 _COMPACT = re.compile(r"\d{8}T?")
 _CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9])*")
 _NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
-_WIDE_NAME = re.compile(r"[^\W\d](?:[\w .\-/()'’#°:?&,%+]|\n){0,59}")
+_WIDE_NAME = re.compile(r"[^\W\d](?:[\w .\-/()'’#°:?&%+]|\n){0,59}")
 _LIKELY_FIELD = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+")
 _DIGITS_ONLY = frozenset(
     ("PHONE_NUMBER", "FAX_NUMBER", "US_SSN", "CREDIT_CARD", "IBAN_CODE", "POSTAL_CODE", "US_ZIP_CODE")
@@ -427,9 +427,10 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
     filled = [name for name in names if name]
     if not filled:
         return False
-    if len(set(filled)) < len(filled):
-        are_names = all(_WIDE_NAME.fullmatch(name) and not is_persons_name(name) for name in filled)
-        return are_names and any(_differs_in_kind(i, name, rows) for i, name in enumerate(names) if name)
+    are_names = all(_WIDE_NAME.fullmatch(name) and not is_persons_name(name) for name in filled)
+    if repeated := [name for name, times in Counter(filled).items() if times > 1]:
+        is_above_others = any(_differs_in_kind(i, name, rows) for i, name in enumerate(names) if name)
+        return are_names and is_above_others and all(map(_is_known_name, repeated))
     metadata = {split_field_name(key) for keys in policy.metadata.values() for key in keys}
     named = [_is_known_name(name) for name in filled]
     if any(split_field_name(name) in metadata for name in filled):
@@ -441,7 +442,7 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
         return any(named) and all(n for n, name in zip(named, filled, strict=True) if not is_number(name))
     if any(named) and (all(plain) or sum(named) * 2 >= len(named)):
         return True
-    if sum(named) > 1 and all(_WIDE_NAME.fullmatch(name) for name in filled):
+    if sum(named) > 1 and are_names:
         return True
     if all(_LIKELY_FIELD.fullmatch(name) for name in filled):
         return True
