@@ -1,11 +1,13 @@
 """Files in all formats: how many are treated, open again, keep their cells, and give no original away.
 
 usage: python benchmarks/files.py make FOLDER           writes 170 files, in five languages
-       python benchmarks/files.py run FOLDER [--libreoffice] [--policy default]
+       python benchmarks/files.py run FOLDER [--libreoffice] [--policy default] [--largest N]
 
-``run`` anonymises them one by one, keeps the results in FOLDER-safe, and prints for each format: files, treated, opened
-by a library of the format (and by LibreOffice), header, number and formula cells that are the same, originals that a
-plan covered and that can still be read (left), and planted ones that no plan covered (missed). The last line is JSON.
+``run`` anonymises these, or any other files in FOLDER, one by one, keeps the results in FOLDER-safe, and prints for each
+format: files, encrypted ones (which are refused), treated, opened by a library of the format (and by LibreOffice),
+header, number and formula cells that are the same, originals that a plan covered and that can still be read (left), and
+planted ones that no plan covered (missed). In files that others made nothing is planted, and no header is known. The
+last line is JSON.
 """
 
 from __future__ import annotations
@@ -35,8 +37,9 @@ from allonym.errors import AllonymError
 from allonym.files import anonymize_path
 
 OFFICE = ("docx", "docm", "xlsx", "xlsm", "pptx", "odt", "ods", "odp", "rtf", "doc", "xls", "ppt")
+_ENCRYPTED = re.compile(r"(?i)encrypt|password")
 MACRO_DOCUMENT = "application/vnd.ms-word.document.macroEnabled.main+xml"
-COUNTS = ("files", "treated", "opened", "libreoffice", "cells", "cells_same", "left", "missed")
+COUNTS = ("files", "encrypted", "treated", "opened", "libreoffice", "cells", "cells_same", "left", "missed")
 
 
 def open_file(path: Path) -> None:
@@ -158,21 +161,23 @@ def read_texts(data: bytes, suffix: str) -> str:
     return f"{text}\n{plain}\n{re.sub(r'<[^>]*>', '', plain)}" if suffix not in ("txt", "log") else text
 
 
-def run_files(folder: Path, policy: str, with_libreoffice: bool) -> dict[str, dict[str, int]]:
+def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -> dict[str, dict[str, int]]:
     safe = folder.with_name(f"{folder.name}-safe")
-    safe.mkdir(exist_ok=True)
     words = {w.language: w for w in read_words()}
     counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
-    for path in sorted(folder.iterdir()):
-        count = counts[path.suffix[1:]]
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.stat().st_size <= largest):
+        count = counts[path.suffix[1:].lower()]
         count["files"] += 1
-        target = safe / path.name
+        target = safe / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as work:
             plans = Path(work, "plans.jsonl")
             try:
                 report = anonymize_path(path, target, policy, plans=plans, originals=True, overwrite=True)
-            except AllonymError as error:
-                print(f"  refused: {path.name}: {error}")
+            except Exception as error:
+                count["encrypted"] += isinstance(error, AllonymError) and bool(_ENCRYPTED.search(str(error)))
+                outcome = "refused" if isinstance(error, AllonymError) else "crashed"
+                print(f"  {outcome}: {path.name}: {error}")
                 target.unlink(missing_ok=True)
                 continue
             if report.quarantined:
@@ -185,9 +190,9 @@ def run_files(folder: Path, policy: str, with_libreoffice: bool) -> dict[str, di
             count["opened"] += 1
         except Exception as error:
             print(f"  not opened: {path.name}: {type(error).__name__}: {error}")
-        _count_originals(
-            count, read_texts(target.read_bytes(), path.suffix[1:]), covered, words[path.name[:2]], path.name
-        )
+        if (planted := words.get(path.name[:2])) is None or path.name[2:3] != "-":
+            continue
+        _count_originals(count, read_texts(target.read_bytes(), path.suffix[1:]), covered, planted, path.name)
         if path.suffix in (".xlsx", ".xlsm"):
             total, same = count_same_cells(path, target)
             count["cells"] += total
@@ -225,13 +230,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--policy", default="default")
     parser.add_argument("--libreoffice", action="store_true")
+    parser.add_argument("--largest", type=int, default=10**9, help="bytes; larger files are left out")
     options = parser.parse_args()
     if options.what == "make":
         write_files(options.folder)
         print(f"{len(list(options.folder.iterdir()))} files in {options.folder}")
         return
     began = time.monotonic()
-    counts = run_files(options.folder, options.policy, options.libreoffice)
+    counts = run_files(options.folder, options.policy, options.libreoffice, options.largest)
     total = {name: sum(count[name] for count in counts.values()) for name in COUNTS}
     print(f"{'format':8}" + "".join(f"{name:>12}" for name in COUNTS))
     for name, count in [*sorted(counts.items()), ("all", total)]:
