@@ -3,7 +3,7 @@
 usage: python benchmarks/files.py make FOLDER           writes 170 files, in five languages
        python benchmarks/files.py run FOLDER [--libreoffice] [--policy default] [--largest N]
 
-``run`` anonymises these, or any other files in FOLDER, one by one, keeps the results in FOLDER-safe, and prints for each
+``run`` anonymises these, or other files in FOLDER, one by one, keeps the results in FOLDER-safe, and prints for each
 format: files, encrypted ones (which are refused), treated, opened by a library of the format (and by LibreOffice),
 header, number and formula cells that are the same, originals that a plan covered and that can still be read (left), and
 planted ones that no plan covered (missed). In files that others made nothing is planted, and no header is known. The
