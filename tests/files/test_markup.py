@@ -51,6 +51,11 @@ def test_an_address_ends_with_its_link(run):
     assert "example" not in out and "</a>Yours <a" in out
 
 
+def test_a_link_full_of_signs_of_addresses_does_not_hang(run):
+    data = b"<a>" + b"@" * 300_000 + b" </a><a>" + b"x" * 300_000 + b"</a>" * 30_000
+    assert run("a.html", data)[0] == data
+
+
 def test_text_in_angle_brackets_is_read(run):
     out, _ = run(
         "a.html",

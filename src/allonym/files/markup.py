@@ -70,7 +70,7 @@ _TOKEN = re.compile(
 _OPENING = re.compile(r"<(?:/|[^\W\d_]|!DOCTYPE)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"""(?<![^\s=/"'<>])([^\s=/"'<>]++)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""")
 _DATA = re.compile(r"(?i)data:[\w/+.-]+/[\w+.-]+(?:;[\w=.-]+)*,[^\"'\s)<>]*")
-_ADDRESS = re.compile(r"(?:://|@|^\s*www\.)\S+\w$")
+_ADDRESS = re.compile(r"(?:://|@|^www\.).")
 _PLAIN_TAG = re.compile(r"/?[^\W\d][\w:.-]*")
 _PLAIN_NAME = re.compile(r"[@#*:(\[]*[^\W\d][\w:.-]*[)\]]*")
 _PLAIN_TYPE = re.compile(
@@ -178,6 +178,11 @@ def _make_tokenizer(source: str) -> Callable[[int], re.Match[str] | None]:
     return find_next_token
 
 
+def _ends_with_address(text: str) -> bool:
+    """Whether the last word of a text is an address of a page or a mailbox."""
+    return text[-1:].isalnum() and _ADDRESS.search(text.rsplit(None, 1)[-1][:-1]) is not None
+
+
 def _find_content_segments(source: str, attribute_segments: list[Segment], tables: _Tables) -> Iterator[Segment]:
     """Yield the texts outside tags, add those of attributes to ``attribute_segments``, and note the cells of tables."""
     gap, last_text = "\n", ""
@@ -199,8 +204,10 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
                 yield Segment(*match.span(name), match[name], str, "\n")
                 gap, count = "\n", count + 1
         tag = (match["tag"] or "").lower()
-        if tag == "/a" and _ADDRESS.search(last_text):
-            gap = gap or " "  # what follows is no part of the address that the link shows
+        if tag == "/a":
+            if _ends_with_address(last_text):
+                gap = gap or " "  # what follows is no part of the address that the link shows
+            last_text = ""
         if tag.removeprefix("/") not in INLINE:
             gap = "\n"
             tables.read_tag(tag, position)
