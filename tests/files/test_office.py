@@ -487,6 +487,15 @@ def test_xlsx_drawings_of_the_old_kind_may_leave_breaks_open(run):
     assert b"a@example.com" not in everything(out) and b"b@example.com" not in everything(out)
 
 
+def test_xlsx_drawings_of_the_old_kind_without_any_element_are_refused(run):
+    from openpyxl.comments import Comment
+
+    data = xlsx_bytes(lambda book: setattr(book.active["A1"], "comment", Comment("x", "y")))
+    part = next(name for name in zipfile.ZipFile(io.BytesIO(data)).namelist() if name.endswith(".vml"))
+    with pytest.raises(DataError, match="not valid XML"):
+        run("a.xlsx", changed(data, part, new=b"Pam Beesly"))
+
+
 def test_a_text_that_begins_like_a_formula_stays_a_text(run):
     import openpyxl
 

@@ -131,6 +131,8 @@ class Package:
             )
             with hide_foreign_errors(f"{name} is not valid XML", etree.XMLSyntaxError):
                 root = etree.fromstring(self.entries[name], parser)
+            if root is None:
+                raise DataError(f"{name} is not valid XML: it has no element")
             declared = cast(Any, root).getroottree().docinfo.internalDTD
             if declared is not None and any(True for _ in declared.iterentities()):
                 raise RefusedContent(f"{name} has a document type with entities, which office files do not have")
