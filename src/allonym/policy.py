@@ -580,7 +580,7 @@ def _read_rule(raw: object, where: str, base: Rule | None, fallback: Rule | None
 
 def _check_placeholder_style(style: str, where: str) -> None:
     check_tag_style(style, where)
-    if "LABEL" not in style.format(label="LABEL", n=1, form=""):
+    if style.format(label="A", n=1, form="") == style.format(label="B", n=1, form=""):
         raise PolicyError(f"{where}: {{label}} is required, got {style!r}")
 
 
