@@ -111,6 +111,13 @@ def test_the_second_choice_of_a_number_is_vague():
     assert changed("She won 17 titles in 1974.", "17", "1974", last=True) == "She won several titles in some year."
 
 
+def test_signs_and_long_rows_of_digits_are_no_numbers_to_count_with():
+    number = "9" * 5000
+    assert changed(f"A house of 90 m\u00b2 has {number} rooms.", number) == "A house of 90 m\u00b2 has several rooms."
+    words = list_words_and_placeholders("A house of 90 \u00b2 has rooms.")
+    assert all("\u00b2" not in list_general_replacements(words, i) for i in range(len(words)))
+
+
 def test_an_article_follows_what_comes_after_a_word_that_went():
     assert changed("She is a famous [OCCUPATION_1].", "famous") == "She is an [OCCUPATION_1]."
 

@@ -24,6 +24,8 @@ ORDINALS = (
 ORDINALS += [f"twenty-{word}" for word in ORDINALS[:9]] + ["thirtieth", "thirty-first"]
 """Ordinals of the days of a month."""
 
+_MOST_DIGITS = 18
+
 
 def join_texts(texts: Iterable[str | None]) -> str | None:
     """Return texts joined; None where one of them is None, after which no further one is asked for."""
@@ -67,9 +69,9 @@ def capitalise_like(new: str, model: str) -> str:
 
 
 def read_number(text: str) -> int | None:
-    """Return the number that digits, or English words from zero to ninety-nine, name; None for other texts."""
-    if text.isdigit():
-        return int(text)
+    """Return the number that up to 18 digits, or English words from zero to ninety-nine, name; None for others."""
+    if text.isdecimal():
+        return int(text) if len(text) <= _MOST_DIGITS else None
     first, _, second = re.sub("[- ]", " ", text.lower()).partition(" ")
     if not second and first in ONES:
         return ONES.index(first)
