@@ -362,6 +362,10 @@ def test_a_level_of_hardening_is_chosen(annotator):
     assert written == [document["after"] for document in page["documents"]]
     assert written != [text.decode() for _, text in safe]
 
+    first = frontier["suggested"]
+    job = ended(annotator, annotator.post(f"{path}/choose", json={"release": first}).json())
+    assert job["summary"]["chosen"] == first == annotator.get(f"{path}/levels").json()["chosen"]
+
 
 @pytest.fixture(scope="module")
 def swapped(annotator):

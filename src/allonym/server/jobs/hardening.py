@@ -44,7 +44,7 @@ def harden(task: Task) -> Outcome:
         _write_level_files(task, pairs, result)
         shown = {"levels": numbers["levels"], "suggested": suggested, "chance": numbers["panel"]["worst"]["chance"]}
         stored = state.store_value(LEVELS, shown)
-    chosen = list(dict.fromkeys([stored["suggested"], *task.releases.get("choose", ())]))
+    chosen = task.list_chosen_releases(stored["suggested"])
     for level in dict.fromkeys([*chosen, *task.releases.get("make", ())]):
         is_made = get_release_documents_path(task.folder.made, level).exists()
         is_written = level not in chosen or _get_report_path(task, level).exists()

@@ -54,7 +54,7 @@ def swap(task: Task) -> Outcome:
     summary = state.load_value(SUMMARY)
     if summary is None:
         summary = _write_release_and_report(task, run, releases, state, advance)
-    chosen = list(dict.fromkeys([summary["chosen"], *task.releases.get("choose", ())]))
+    chosen = task.list_chosen_releases(summary["chosen"])
     numbers = list(dict.fromkeys([*chosen, *task.releases.get("make", ())]))
     for count, number in enumerate(numbers):
         advance("release", count, len(numbers))

@@ -232,6 +232,11 @@ class Task:
         """The options of the kind."""
         return self.spec.options
 
+    def list_chosen_releases(self, suggested: int) -> list[int]:
+        """Return the releases or levels whose files are results: the suggested one and the chosen ones, in order."""
+        chosen = self.releases.get("choose", ())
+        return [*(() if suggested in chosen else (suggested,)), *chosen]
+
     def list_uploads(self, role: str) -> list[InputFile]:
         """Return the uploaded files of a role, in their order."""
         return [file for file in self.spec.files if file.role == role]

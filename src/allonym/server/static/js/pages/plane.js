@@ -83,11 +83,11 @@ export function planeBox() {
 
 /**
  * Draws points {id, x, y, xs?, ys?, slot, label, facts, frontier, chosen} (xs, ys: [low, high]) over two axes;
- * `xLimit`: {at, label}, a line across which points may lie; `better`: where the better ones lie.
+ * `xLimit`: {at, label}, a line across which points may lie.
  * Returns {element, select(id), show(slots)}. `onPick(id)` is called on a click, on Enter and on Space; `onPoint(point,
  * element)` when a mark is pointed at, with null when no longer.
  */
-function plane({ points, baseline = null, xLimit = null, better = "better ↘", xName, yName, label, onPick, onPoint }) {
+function plane({ points, baseline = null, xLimit = null, xName, yName, label, onPick, onPoint }) {
   const frame = matchMedia("(max-width: 44rem)").matches ? NARROW : WIDE;
   const xs = points.map((p) => p.x), ys = points.map((p) => p.y);
   if (baseline) { xs.push(baseline.x); ys.push(baseline.y); }
@@ -98,7 +98,7 @@ function plane({ points, baseline = null, xLimit = null, better = "better ↘", 
     "aria-label": label, "aria-roledescription": "chart",
   });
   root.append(grid(frame, x, y, xName, yName));
-  const labels = svg("g", { "aria-hidden": "true" }, words(better, frame.right, frame.top - 20, "better", "end"));
+  const labels = svg("g", { "aria-hidden": "true" }, words("better ↘", frame.right, frame.top - 20, "better", "end"));
   if (xLimit && xs.some((v) => v > xLimit.at)) {
     const a = x(xLimit.at);
     root.append(svg("path", { class: "guide limit", d: `M${a} ${frame.top}V${frame.bottom}`, "aria-hidden": "true" }));
