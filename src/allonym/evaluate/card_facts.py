@@ -70,7 +70,7 @@ _LOOSE = frozenset({"organisation", "place", "date"})
 """Kinds that a sentence often names without saying them of anybody in it."""
 _AUXILIARY = (
     r"(?:(?:have|has|had|is|was|are|were|am|be|been|being|will|would|can|could|should|may|might|must|do|does|did|not|also"
-    r"|just|only|really|already|then|now|to|going|gonna|able|don['’]t|didn['’]t|doesn['’]t|can['’]t|won['’]t|[a-z]+ly)\s+)*"
+    r"|just|only|really|already|then|now|to|going|gonna|able|don['’]t|didn['’]t|doesn['’]t|can['’]t|won['’]t|[a-z]+ly)\s+)*+"
 )
 _ACTS = re.compile(
     rf"\W*{_AUXILIARY}(?:provid|giv|gave|send|sent|locat|forward|receiv|call|contact|ask|need|want|think|thought|believ"
