@@ -92,6 +92,18 @@ def test_ordinary_german_words_stay_where_their_neighbours_say_so():
         assert (other_languages._trim_ordinary_words(text, span, "de") is not None) == is_kept, text
 
 
+def test_a_name_in_small_letters_stays_one_beside_ordinary_words():
+    for text, name in [
+        ("Paket für leonie", "leonie"),
+        ("paket für leonie", "leonie"),
+        ("kiel per paket", "kiel"),
+        ("Kiel per Paket", "Kiel"),
+        ("Paket für Leonie", "Leonie"),
+    ]:
+        span = other_languages._trim_ordinary_words(text, Span(0, len(text), "PERSON", 0.9, "tagger"), "de")
+        assert span is not None and text[span.start : span.end] == name
+
+
 def test_a_polish_text_is_read_by_a_package_of_its_own(policy):
     text = (
         "Wczoraj wieczorem spotkałem się z Bożydarem Kiełbasińskim, który od lat mieszka w Pruszkowie i pracuje dla "

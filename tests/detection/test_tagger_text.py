@@ -43,6 +43,7 @@ def test_a_code_is_no_address_and_a_time_stamp_a_date():
         ("2025/11874", "DATE", 0.9, "GENERIC_ID"),
         ("F-2024-17", "DATE", 0.9, "GENERIC_ID"),
         ("6620", "AGE", 0.9, "GENERIC_ID"),
+        ("9" * 5000, "AGE", 0.9, "GENERIC_ID"),
         ("79", "AGE", 0.9, "AGE"),
         ("B2", "STREET_ADDRESS", 0.2, None),
         ("K2", "STREET_ADDRESS", 0.9, "STREET_ADDRESS"),

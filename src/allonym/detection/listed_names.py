@@ -51,6 +51,7 @@ _TOWN = (
     5  # class of size of a town: 100,000 inhabitants; a million if nouns have capitals and its name is a common word
 )
 _LEAST_NOUN = 6  # letters of a place where nouns have capitals
+_LONGEST_MARGIN = 200  # characters without a word before the first sentence of a text, at most
 _NO_WORDS = re.compile(r"[ \t\n\r\"'„“”«»‚‘’(–—*-]*+")
 _SENTENCE_END = re.compile(r"(?:[.!?…:\n\r]|[:;]-?[)(DP])[\s\"'„“”«»‚‘’(–—*-]*\Z")
 _NAME = r"[^\W\d_a-zß-öø-ÿ][^\W\d_]+(?:[ -][^\W\d_a-zß-öø-ÿ][^\W\d_]+){0,3}"
@@ -211,7 +212,8 @@ def _are_capitals_telling(text: str, words: Sequence[re.Match[str]]) -> bool:
 
 
 def _begins_sentence(text: str, start: int) -> bool:
-    return bool(_NO_WORDS.fullmatch(text, 0, start) or _SENTENCE_END.search(text, max(0, start - 8), start))
+    is_first = start <= _LONGEST_MARGIN and _NO_WORDS.fullmatch(text, 0, start)
+    return bool(is_first or _SENTENCE_END.search(text, max(0, start - 8), start))
 
 
 def _find_called_names(text: str, passages: Sequence[Interval], people: Sequence[Span]) -> Iterator[Span]:
@@ -230,7 +232,9 @@ def _find_family_names(text: str, passages: Sequence[Interval], people: Sequence
     """Find further mentions of the last words of people's names, also inflected."""
     names = {_WORD.findall(text, span.start, span.end)[-1] for span in people}
     names = {name for name in names if len(name) >= _LEAST_LETTERS}
-    stems = {name[:4] for name in names}
+    by_stem: dict[str, list[str]] = {}
+    for name in sorted(names):
+        by_stem.setdefault(name[:_LEAST_LETTERS], []).append(name)
     covered = Reach((span.start, span.end) for span in people)
     for start, end in passages if names else ():
         words = list(_WORD.finditer(text, start, end))
@@ -238,9 +242,9 @@ def _find_family_names(text: str, passages: Sequence[Interval], people: Sequence
         small = {match[0] for match in words if match[0].islower()}
         for match in words:
             word = match[0]
-            if word[:4] not in stems or not _is_capitalised(word) or covered.touches(*match.span()):
+            if word[:_LEAST_LETTERS] not in by_stem or not _is_capitalised(word) or covered.touches(*match.span()):
                 continue
-            is_inflected = are_telling and any(_is_inflection(word, name) for name in names)
+            is_inflected = are_telling and any(_is_inflection(word, name) for name in by_stem[word[:_LEAST_LETTERS]])
             is_word = word.lower() in small or fold(word) in read_common_words()  # "Przed" beside a "Przedborski"
             if word in names or (is_inflected and not is_word):
                 yield Span(*match.span(), "PERSON", _SCORE, _SOURCE)

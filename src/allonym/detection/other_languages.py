@@ -110,7 +110,7 @@ def build_reader(read_thresholds: Callable[[Mapping[str, float]], Thresholds]) -
 
 
 def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
-    """Take away words that name nobody where small letters join them to a name: "Paket für Leonie", "Kiel bei Regen".
+    """Take away words that name nobody where small letters join them to a name: "Paket für Leonie", "Kiel per Paket".
 
     Nothing is left of fields of forms, relatives and medicines, and what follows an open bracket goes as well.
     """
@@ -125,11 +125,11 @@ def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
     first, last = 0, len(words)
     while last - first > 2 and words[first][0].lower() in ordinary and words[first + 1][0].islower():
         first += 1
-        while words[first][0].islower() and words[first][0] not in PARTICLES:
+        while first < last - 1 and words[first][0].islower() and words[first][0] not in PARTICLES:
             first += 1
     while last - first > 2 and words[last - 1][0].lower() in ordinary and words[last - 2][0].islower():
         last -= 1
-        while words[last - 1][0].islower():
+        while first < last - 1 and words[last - 1][0].islower():
             last -= 1
     start = words[first].start() if first else span.start
     end = words[last - 1].end() if last < len(words) else span.end

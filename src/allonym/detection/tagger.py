@@ -207,7 +207,7 @@ def _correct_number_label(surface: str, label: str, score: float) -> str:
     is_code = (
         (label == "STREET_ADDRESS" and _CODE.fullmatch(surface))
         or (label == "DATE" and _LONG_NUMBER.fullmatch(surface))
-        or (label == "AGE" and surface.isdecimal() and int(surface) > _OLDEST)
+        or (label == "AGE" and surface.isdecimal() and (len(surface) > 3 or int(surface) > _OLDEST))
     )
     return "GENERIC_ID" if is_code else label
 

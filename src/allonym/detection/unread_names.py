@@ -64,7 +64,7 @@ _BODY_JOINTS = (
 )
 _BODY_TAIL = re.compile(
     rf"(?: (?:{_BODY_JOINTS}){{0,3}}(?:(?:[dl]['’])?{_UPPER}{_LETTER}+(?:['’\-]{_LETTER}+)*"
-    rf"|(?:nr|n[º°]|no\.?) ?\d{{1,3}}(?![\d/.\-])|{_UPPER}\.))+"
+    rf"|(?:nr|n[º°]|no\.?) ?\d{{1,3}}(?![\d/.\-])|{_UPPER}\.)){{1,8}}"
 )
 _COMPOUND_BODY = re.compile(
     rf"(?:\bSt\.-)?\b{_UPPER}[\w\-]{{0,40}}"
