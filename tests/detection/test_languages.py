@@ -11,7 +11,7 @@ from tests.conftest import CASES, UNTAGGED
 from tests.rows import check_each_row
 
 import allonym
-from allonym.detection import ANY_LANGUAGE
+from allonym.detection import ANY_LANGUAGE, speakers
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.languages import (
     count_languages,
@@ -24,6 +24,7 @@ from allonym.detection.languages import (
 )
 from allonym.detection.listed_names import find_listed_names
 from allonym.detection.selection import build_detectors, count_unread_characters, find_unread_passages
+from allonym.detection.turns import add_turns
 from allonym.document import Document
 from allonym.errors import DataError
 from allonym.labels import UNREAD_TEXT
@@ -181,6 +182,12 @@ def test_rules_work_in_passages_that_nobody_reads():
 def test_roles_of_other_languages_are_no_speakers():
     text = "Der Richter: Haben Sie den Wagen gesehen?\nMarie Schneider: Nein, der Hof war ganz dunkel.\n"
     assert [text[s.start : s.end] for s in allonym.detect(text)] == ["Marie Schneider"]
+
+
+def test_speakers_of_two_languages_by_turns_do_not_hang():
+    lines = ["Ich habe heute keine Zeit für den Termin und bleibe zu Hause.", "I have no time for it today and stay."]
+    text = "".join(f"Uwe Schneider {i}: {lines[i % 2]}\n" for i in range(4_000))
+    assert list(speakers.build_detector(POLICY)(add_turns(Document("", text))))
 
 
 def test_refusing_a_document_says_why_and_shows_nothing():

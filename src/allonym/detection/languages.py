@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -112,7 +112,7 @@ def _identify_form(text: str) -> str:
 def count_languages(text: str) -> dict[str, int]:
     """The characters of the passages that are not English, by language, the most first."""
     counts: Counter[str] = Counter()
-    for passage in list_unread(text, {ENGLISH}):
+    for passage in _list_passages_beside_english(text):
         counts[passage.language] += passage.end - passage.start
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
@@ -139,16 +139,21 @@ def read_model_languages(code: object) -> frozenset[str]:
     return frozenset({code}) if isinstance(code, str) and code in read_language_names() else ANY_LANGUAGE
 
 
-def is_in_another_language(text: str, position: int) -> bool:
-    """Tell whether a position of a text lies in a passage that is not English."""
-    return any(passage.start <= position < passage.end for passage in list_unread(text, {ENGLISH}))
+def find_other_language(text: str, position: int) -> str:
+    """The language of the passage at a position of a text; empty where it is English, or not told."""
+    passages = _list_passages_beside_english(text)
+    i = bisect_right(passages, position, key=attrgetter("start")) - 1
+    return passages[i].language if i >= 0 and position < passages[i].end else ""
+
+
+@lru_cache(maxsize=16)
+def _list_passages_beside_english(text: str) -> tuple[Passage, ...]:
+    return list_unread(text, {ENGLISH})
 
 
 def is_form_field(text: str, start: int, end: int) -> bool:
     """Tell whether some words are in a passage that is not English, and one is a word of its forms: "Geburtsort"."""
-    tables = read_words_of_languages("form_words")
-    passages = (p for p in list_unread(text, {ENGLISH}) if p.start <= start < p.end)
-    fields = next((tables.get(passage.language, frozenset()) for passage in passages), frozenset())
+    fields = read_words_of_languages("form_words").get(find_other_language(text, start), frozenset())
     return any(word.lower() in fields for word in LETTERS.findall(text, start, end))
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 
 from allonym.detection import Detector
-from allonym.detection.languages import is_form_field, is_in_another_language
+from allonym.detection.languages import find_other_language, is_form_field
 from allonym.detection.lexicon import (
     AMBIGUOUS,
     PARTICLES,
@@ -184,9 +185,14 @@ def _is_role_of_other_language(text: str, start: int, end: int) -> bool:
     is_listed = has_listed_name(words)
     if is_listed and len(words[0]) > _LONGEST_ARTICLE:
         return False
-    if not is_in_another_language(text, start):
+    if not find_other_language(text, start):
         return False
-    return not is_listed or words[0].lower() in LETTERS.findall(text)
+    return not is_listed or words[0].lower() in _list_words(text)
+
+
+@lru_cache(maxsize=4)
+def _list_words(text: str) -> frozenset[str]:
+    return frozenset(LETTERS.findall(text))
 
 
 _LONGEST_ARTICLE = 3  # letters

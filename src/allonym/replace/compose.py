@@ -27,7 +27,7 @@ from types import MappingProxyType
 from typing import Protocol
 
 from allonym import protocol
-from allonym.detection.languages import is_in_another_language
+from allonym.detection.languages import find_other_language
 from allonym.document import Document, Entity, Span
 from allonym.errors import AllonymError, DataError
 from allonym.keys import require_key
@@ -502,7 +502,7 @@ def _make_edits(
                     trail = " "
             if english and not lead and low > 1 and text[low - 2] in "anAN":
                 change = find_article_change(text, low, position, out)
-                if change is not None and not is_in_another_language(text, low):  # "escribir a" has no article
+                if change is not None and not find_other_language(text, low):  # "escribir a" has no article
                     article = text[change[0] : change[1]]
                     edits.append(Edit(*change, entity.label, 0, ARTICLE, article))
                     if setting.book is not None and not treatment.traits.lossy:
