@@ -75,6 +75,12 @@ def test_names_that_a_slash_joins_are_found(text, seed, expected):
     assert [text[s.start : s.end] for s in find_names_beside_slash(text, [span], TAXONOMY)] == expected
 
 
+def test_a_long_path_of_names_does_not_hang():
+    text = "Ada/Brook/Cole/" * 20_000
+    spans = [Span(i, i + 3, "PERSON", 0.9, "t") for i in range(0, len(text), 15)]
+    assert find_names_beside_slash(text, spans, TAXONOMY) == []
+
+
 def test_earlier_mention_counts_too():
     text = "Laura Gannon spoke. Miss Gannon, you may begin."
     at = text.rindex("Gannon")
