@@ -37,6 +37,13 @@ def test_xml_with_entities_of_its_own_is_refused(run):
         run("b.xml", b"<!DOCTYPE a [<!ELEMENT a ANY><!ENTITY e 'Jane'>]><a>&e;</a>")
 
 
+def test_xml_of_many_levels_is_refused_and_many_document_types_do_not_hang(run):
+    with pytest.raises(RefusedContent, match="more than 1000 elements"):
+        run("a.xml", b"<a>x" * 30_000)
+    assert run("b.xml", b"<!DOCTYPE a>" * 30_000 + b"<a>x</a>")[1].documents == 1
+
+
+
 def test_what_stands_for_a_typed_value_of_yaml_is_a_string(run):
     source = b"phone: !!int 4155550132\nn: !!int 3 # a@example.com\n"
     expected = f'phone: !!str "[PHONE_NUMBER_1]"\nn: !!int 3 # {MAIL}\n'

@@ -79,7 +79,7 @@ _PLAIN_TYPE = re.compile(
 _WORD = re.compile(r"[^\s/=]+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
 _RAW = frozenset(("script", "style"))
-MAX_UNCLOSED = 200
+MAX_UNCLOSED, MAX_DEPTH = 200, 1000
 
 
 def _escape_text(text: str) -> str:
@@ -296,10 +296,10 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
 
     Raises:
         DataError: more than ``MAX_UNCLOSED`` tags are not closed.
-        RefusedContent: its document type declares entities.
+        RefusedContent: its document type declares entities, or more than ``MAX_DEPTH`` elements are open at once.
     """
     path: list[str] = []
-    position = 0
+    position = first_tag = 0
     following = _make_tokenizer(source)
     while position < len(source):
         match = following(position)
@@ -310,8 +310,10 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
         if match is None:
             return
         position = match.end()
-        if match[0].startswith("<!DOCTYPE") and "<!ENTITY" in source[match.start() : _find_first_tag(source, position)]:
-            raise RefusedContent("an XML file whose document type declares entities cannot be treated")
+        if match[0].startswith("<!DOCTYPE") and position > first_tag:
+            first_tag = _find_first_tag(source, position)
+            if "<!ENTITY" in source[match.start() : first_tag]:
+                raise RefusedContent("an XML file whose document type declares entities cannot be treated")
         for name in ("comment", "cdata", "pi"):
             inside = match[name] or ""
             is_declaration = name == "pi" and inside.startswith("xml ") and "@" not in inside
@@ -322,7 +324,7 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
         tag = match["tag"] or ""
         local = tag.rpartition(":")[2]
         if tag.startswith("/"):
-            path = path[:-1]
+            del path[-1:]
         elif tag:
             for attribute in _ATTRIBUTE.finditer(source, *match.span("attributes")):
                 a, b, escape = _locate_attribute_value(attribute)
@@ -334,7 +336,9 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
                     role = TECHNICAL if is_structural or name.startswith(("xml:", "xsi:")) else PROSE
                     yield keys, Segment(a, b, new, escape, role=role, has_references=True)
             if not match[0].endswith("/>"):
-                path = [*path, local]
+                path.append(local)
+                if len(path) > MAX_DEPTH:
+                    raise RefusedContent(f"more than {MAX_DEPTH} elements of XML are open at once")
 
 
 def _find_first_tag(source: str, position: int) -> int:
