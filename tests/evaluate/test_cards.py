@@ -10,7 +10,7 @@ from tests.rows import check_each_row
 from allonym import anonymize
 from allonym.errors import UsageError
 from allonym.evaluate import harden_persons, person_cards
-from allonym.evaluate.card_facts import Statement
+from allonym.evaluate.card_facts import Statement, read_people
 from allonym.evaluate.cards import INTRUDERS, count_fitting, estimate_share, read_population
 from allonym.plan import apply_edits, invert_plan
 from allonym.policy import Policy
@@ -197,3 +197,9 @@ def test_a_limit_of_one_is_refused():
         person_cards(["A."], limit=1)
     with pytest.raises(UsageError, match="plans require the original texts"):
         harden_persons(["A."], plans=[anonymize("A.").plan])
+
+
+def test_thousands_of_mentions_without_a_full_stop_do_not_hang():
+    text = "her mother, his sister, known as Spud " * 3_000
+    figures, _ = read_people(text, [])
+    assert figures

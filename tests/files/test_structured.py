@@ -43,7 +43,6 @@ def test_xml_of_many_levels_is_refused_and_many_document_types_do_not_hang(run):
     assert run("b.xml", b"<!DOCTYPE a>" * 30_000 + b"<a>x</a>")[1].documents == 1
 
 
-
 def test_what_stands_for_a_typed_value_of_yaml_is_a_string(run):
     source = b"phone: !!int 4155550132\nn: !!int 3 # a@example.com\n"
     expected = f'phone: !!str "[PHONE_NUMBER_1]"\nn: !!int 3 # {MAIL}\n'

@@ -12,6 +12,8 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
+from operator import attrgetter
 from typing import TypeVar
 
 from allonym.detection.turns import add_turns
@@ -151,7 +153,7 @@ _KINDS = (
     ("DATE", "date"),
     *((label, "contact") for label in ("EMAIL_ADDRESS", "PHONE_NUMBER", "ONLINE_ID", "GENERIC_ID", "GOVERNMENT_ID")),
 )
-_REACH = 3  # sentences over which a pronoun reaches back
+_REACH, _MOST_BACK = 3, 100  # sentences and mentions over which a pronoun reaches back
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,10 +392,10 @@ class _Reader:
     def _find_antecedent(self, start: int, gender: str, pointers: Sequence[Sequence[Pointer]]) -> Figure:
         """Find whom "he" or "she" means: the last who fits, who was named within a few sentences."""
         low = self.starts[max(0, self.number_sentence(start) - _REACH)]
-        close = [p for some in pointers for p in _select_between(some, low, start)]
+        close = [p for some in pointers for p in _select_between(some, low, start)[-_MOST_BACK:]]
         near = [p for p in close if p[3] == BEFORE and p[2].sort != "author"]
-        parts = [p for p in near if _ROLE.search(self.text, max(0, p[0] - 60), p[0])]
-        near = [p for p in near if p not in parts]
+        parts = {p[0] for p in near if _ROLE.search(self.text, max(0, p[0] - 60), p[0])}
+        near = [p for p in near if p[0] not in parts]
         near = [p for p in near if not self.headers.touches(p[0], p[1])] or near
         fits = [p for p in near if p[2].gender in ("", gender)]
         if fits:
@@ -460,24 +462,27 @@ class _Reader:
     def _find_owner(self, start: int, end: int) -> tuple[Figure | None, str, int]:
         """Return whose a fact is, by which rule, and where the mention before it ends that tells it, or -1."""
         low, high = self.get_sentence(start)
-        inside = [p for p in _select_between(self.pointers, low, high) if not self.labels.touches(p[0], p[1])]
-        same = next((p for p in inside if p[0] <= start < p[1] or start <= p[0] < end), None)
-        before = [p for p in inside if p[1] <= start]
-        if same is not None and not before:
-            return same[2], same[3], -1
-        if before:
-            subjects = [p for p in before if self._is_subject(p[0], p[1])]
-            owner = (subjects or before)[-1]
+        before = (p for p in reversed(_select_between(self.pointers, low, start)) if p[1] <= start and self._is_said(p))
+        if (last := next(before, None)) is not None:
+            owner = next((p for p in chain((last,), before) if self._is_subject(p[0], p[1])), last)
             return owner[2], owner[3], owner[1]
-        after = next((p for p in inside if p[0] >= end), None)
-        if after is not None and after[0] - end <= 3:
+        around = _select_between(self.pointers, max(low, start - self.longest), min(high, end))
+        same = next((p for p in around if (start < p[1] or start <= p[0]) and self._is_said(p)), None)
+        if same is not None:
+            return same[2], same[3], -1
+        after = next(filter(self._is_said, _select_between(self.pointers, end, min(high, end + 4))), None)
+        if after is not None:
             return after[2], AFTER, -1
-        turn = next((t for t in self.document.turns if t.start <= start < t.end and t.speaker), None)
-        if turn is not None:
+        turn = bisect_right(self.document.turns, start, key=attrgetter("start")) - 1
+        if turn >= 0 and start < self.document.turns[turn].end and self.document.turns[turn].speaker:
             return None, "", -1
         people = [f for f in self.figures if f.sort in ("placeholder", "name", "described")]
         is_only = len(people) == 1 and not self.headers.touches(start, end)
         return (people[0], ONLY, -1) if is_only else (None, "", -1)
+
+    def _is_said(self, pointer: Pointer) -> bool:
+        """Tell whether a mention is no label of a speaker."""
+        return not self.labels.touches(pointer[0], pointer[1])
 
     def _is_subject(self, start: int, end: int) -> bool:
         """Tell whether what follows can be about a mention: it is no object, or a relative clause follows."""
