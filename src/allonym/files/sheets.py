@@ -133,11 +133,12 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
         for number, (column, (cell, _)) in enumerate(cells.items()):
             name = ""
             if len(cells) == 2:
-                left = next(iter(cells.values()))[1] if number else ""
-                name = "" if is_unusual_name(left.strip().rstrip(":"), policy) else left
+                name = next(iter(cells.values()))[1] if number else ""
             elif len(cells) == len(header) and cells is not header:
                 name = header[column][1] if column in header else ""
             name = name.strip().rstrip(":") if len(name) <= MAX_NAMED else ""  # a longer text is no name
+            if name and len(cells) == 2 and is_unusual_name(name, policy):
+                name = ""
             places[cell] = CellPlace(name, PROSE)
     return places
 
