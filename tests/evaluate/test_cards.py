@@ -88,6 +88,15 @@ def test_facts_belong_to_a_person(text, person, facts):
         ("[PERSON_1] is a huge advocate for the city.", "[PERSON_1]", "work"),
         ("I can not imagine that we are the only ones with this problem.", "the author", "rare"),
         ("Employee Name: [PERSON_1]\nReport Name: [PERSON_1] 1/17/02\nReport Date: 1/17/02", "[PERSON_1]", "date"),
+        ("[PERSON_1] is a cricketer. He made his debut playing against Devon.", "[PERSON_1]", "organisation place"),
+        ("[PERSON_1] is a famous, retired, international cocaine dealer.", "[PERSON_1]", "origin"),
+        ("[PERSON_1] is sure that the contract year (11/1/2003 - 10/31/2004) is not in it.", "[PERSON_1]", "date"),
+        ("[PERSON_1] has raised some issues about how Bellworth Bank is booked.", "[PERSON_1]", "organisation place"),
+        (
+            "Project Manager: Right.\nMarketing: 'Kay . Hmm ?\nProject Manager: Alright .\nMarketing: Oh .",
+            "Kay",
+            "name",
+        ),
         ("Famous actor. Best known for [PERSON_1]. He is 44 years old.", "[PERSON_1]", "age sex"),
     ],
 )

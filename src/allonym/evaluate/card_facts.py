@@ -78,7 +78,7 @@ _ACTS = re.compile(
     rf"\W*{_AUXILIARY}(?:provid|giv|gave|send|sent|locat|forward|receiv|call|contact|ask|need|want|think|thought|believ"
     r"|guess|see|saw|seen|talk|spoke|speak|discuss|review|look|tell|told|say|said|know|knew|hear|suggest|recommend|thank"
     r"|welcom|attach|deal|flag|print|schedul|book|cop|get|got|put|use|using|find|found|show|help|understand|mean|hope"
-    r"|wonder|imagin|figur|check|request|approv|agree|execut|sign|negotiat|draft)[a-z]*\b",
+    r"|wonder|imagin|figur|check|request|rais|approv|agree|execut|sign|negotiat|draft)[a-z]*\b",
     re.IGNORECASE,
 )
 """A verb after a mention by which a person does something with what follows, which says little of the person."""
@@ -92,7 +92,16 @@ _STATES = re.compile(
 _CAUSE = re.compile(r"\b(?:advocate|champion|supporter)s? (?:for|of)$", re.IGNORECASE)
 _DEGREES = frozenset("very so too quite rather more most".split())
 _WHO = re.compile(r",?\s+who\b", re.IGNORECASE)
-_OF_A_PAPER = re.compile(r"\b(?:dated|effective|agreement|amendment|version|revised|sent)\s+(?:on\s+)?$", re.IGNORECASE)
+_OF_A_PAPER = re.compile(
+    r"\b(?:dated|effective|agreement|amendment|version|revised|sent|(?:contract|fiscal) year)\s+\(?(?:on\s+)?"
+    r"(?:[\d./]+\s+-\s+)?$",
+    re.IGNORECASE,
+)
+_OF_ANOTHER = re.compile(r"\b(?:against|versus|vs?\.?)\s+(?:the\s+)?$", re.IGNORECASE)
+"""What stands before an opponent's team or home."""
+_CLUB = re.compile(r"\b(?:A?FC|CF|RFC|Club)\b")
+_CUT_WORDS = frozenset("cause em kay til".split())
+_NO_ORIGIN = frozenset({"international", "multinational"})
 _THIS_PERSON = re.compile(r"\bthis (?:person|man|woman|lady|actor|actress)\b", re.IGNORECASE)
 _PRONOUNS = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "hers": "f", "herself": "f"}
 _FIRST_PERSON = frozenset("i me my mine myself i'm i've i'll i'd i’m i’ve i’ll i’d".split())
@@ -291,6 +300,7 @@ class _Reader:
 
     def _add_names(self) -> None:
         names = [s for s in self.spans if TAXONOMY.get_family(s.label) == "PERSON" and s.label != "TITLE"]
+        names = [s for s in names if not self._is_no_person(s.start, s.end)]
         for entity in link(self.document, names).entities:
             first = max(entity.spans, key=lambda s: s.end - s.start)
             name = self.text[first.start : first.end]
@@ -300,6 +310,11 @@ class _Reader:
                 if not self.altered.touches(span.start, span.end):
                     value = self.text[span.start : span.end]
                     figure.statements.append(Statement("name", span.start, span.end, value, NAMED))
+
+    def _is_no_person(self, start: int, end: int) -> bool:
+        """Tell whether a detector took a club, or a word cut short as in "'Kay", for a person."""
+        is_cut = self.text[max(0, start - 1) : start] in ("'", "’") and self.text[start:end].lower() in _CUT_WORDS
+        return is_cut or bool(_CLUB.search(self.text, start, end))
 
     def _add_roles(self) -> None:
         """Add the work of speakers whose label is a role, such as ``Project Manager``."""
@@ -511,8 +526,10 @@ class _Reader:
         for span in self.spans:
             lineage = TAXONOMY.lineage(span.label)
             kind = next((kind for label, kind in _KINDS if label in lineage), "")
-            is_of_paper = kind == "date" and _OF_A_PAPER.search(self.text, max(0, span.start - 20), span.start)
-            if kind and not is_of_paper:
+            before = {"date": _OF_A_PAPER, "organisation": _OF_ANOTHER, "place": _OF_ANOTHER}.get(kind)
+            is_of_other = before is not None and before.search(self.text, max(0, span.start - 40), span.start)
+            is_said = self.text[span.start : span.end].lower() not in _NO_ORIGIN
+            if kind and is_said and not is_of_other:
                 yield kind, span.start, span.end
         yield from (("kin", *m.span()) for m in _CHILDREN.finditer(self.text))
         yield from (("name", *m.span(1)) for m in _NICKNAME.finditer(self.text))
