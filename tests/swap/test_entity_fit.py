@@ -46,6 +46,7 @@ def test_equals_fit_best_and_fit_is_symmetric() -> None:
         ("Term", "hospital", "clinic", "dividend"),
         ("Term", "hospital", "clinic", "clinics"),
         ("Product", "Vento 300", "Lumor 20", "Lumor"),
+        ("Organization", "Quillmark", "Bellworth, Inc.", "Bellworth, Tosmir"),
     ],
 )
 def test_what_fits_better(category: str, place: str, better: str, worse: str) -> None:
@@ -68,6 +69,9 @@ def test_labels_tell_kinds_apart() -> None:
         ("Person", "Anna", "Rupsilex", "PERSON"),
         ("Person", "Anna Price", "Maria. Maria", "PERSON"),
         ("Location", "Velkan", "QBR", "LOCATION"),
+        ("Location", "Velkan", "Tosmir QBR", "LOCATION"),
+        ("Location", "Velkan", "South", "LOCATION"),
+        ("Organization", "Quillmark", "Bellworth, Tosmir Act", "ORGANIZATION"),
         ("Organization", "MOBs", "QBR", "ORGANIZATION"),
         ("Term", "prices", "margin", "TERM"),
     ],

@@ -14,7 +14,7 @@ TEXTS = (
     "the hospital industry grew. the insurance industry grew. the market grew.",
     "the insurance industry fell. a catastrophe project failed. the market industry fell. "
     "we thank you all for being here today and wish you a good week with many more calls of this kind from our team.",
-    "the hospital industry is large. the market is large. 40 hospital beds.",
+    "the hospital industry is large. the market is large. the clinic industry fell. the clinic industry grew. 40 hospital beds.",
 )
 
 
@@ -41,9 +41,13 @@ def test_what_is_said_elsewhere_costs_less_than_what_is_not() -> None:
 
 
 def test_the_likeliest_common_noun_of_the_number_is_chosen() -> None:
-    chosen = Fluency.of(make_corpus((0, "hospital"), nouns=("industries", "industry", "market", "markets")))
-    assert chosen.choose_noun(Slot(0, 0)) == "market"
-    assert Fluency.of(make_corpus((0, "hospital"), nouns=("markets",))).choose_noun(Slot(0, 0)) == ""
+    chosen = Fluency.of(make_corpus((0, "hospital"), nouns=("clinic", "clinics", "industry", "market")))
+    assert chosen.choose_noun(Slot(0, 0)) == "clinic"
+    assert Fluency.of(make_corpus((0, "hospital"), nouns=("clinics",))).choose_noun(Slot(0, 0)) == ""
+
+
+def test_no_noun_of_another_meaning_is_chosen() -> None:
+    assert Fluency.of(make_corpus((0, "hospital"), nouns=("market",))).choose_noun(Slot(0, 0)) == ""
 
 
 def test_no_noun_follows_a_figure() -> None:
@@ -55,8 +59,8 @@ def test_no_noun_follows_a_figure() -> None:
 
 
 def test_a_term_without_a_place_becomes_the_noun_that_reads_best_there() -> None:
-    corpus = make_corpus((0, "hospital"), nouns=("industry", "market"))
-    assert write(corpus, {}, fallback={"Term": "generalise"}).texts[0].startswith("the market industry grew.")
+    corpus = make_corpus((0, "hospital"), nouns=("industry", "clinic"))
+    assert write(corpus, {}, fallback={"Term": "generalise"}).texts[0].startswith("the clinic industry grew.")
     assert "[" in write(make_corpus((0, "hospital")), {}, fallback={"Term": "generalise"}).texts[0]
 
 

@@ -40,6 +40,7 @@ def said(
         ("We met Zorblax there.", "Zorblax", "Organization", "We met an organization there."),
         ("We met the Zorblax Fund there.", "the Zorblax Fund", "Organization", "We met the organization there."),
         ("The Torvox sells.", "Torvox", "Product", "The product sells."),
+        ("The anti- Torvox drug sells.", "Torvox", "Product", "The anti- product drug sells."),
         ("We thank Ines.", "Ines", "Person", "We thank Ines."),
     ],
 )

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from allonym.swap.corpus import Slot
+from allonym.swap.fluency import CLOSE
 from allonym.swap.partners import Candidates, Dice, Frame, Free, Pool
 from allonym.swap.validity import GRAMMAR
 
@@ -25,8 +26,6 @@ Step = list[tuple[Slot, ...]]
 """An unfinished swap: cycles of slots, each slot taking from the next, the last from the first."""
 BLOCK = 1536
 """Slots that are weighed against each other at once."""
-TERM_FIT = 0.1
-"""Least fit of a term, whose meaning matters more than that of a name."""
 CANDIDATES = 48
 """Partners that are kept of each slot in a block."""
 
@@ -108,7 +107,7 @@ class Standing:
         if self._fluency is None or self._fit is None or slot not in self._fluency.contexts:
             return True
         appearances = self._fit.appearances[slot.chunk][slot.value], self._fit.appearances[donor.chunk][donor.value]
-        if self._fit.compute_fit(*appearances) < TERM_FIT:
+        if self._fit.compute_fit(*appearances) < CLOSE:
             return False
         return self._fluency.measure_loss(slot, donor) <= self.rules.max_loss
 

@@ -61,8 +61,13 @@ _MILD = 0.35
 """Share of the sign of a difference that hardly counts."""
 _GENDERS = {"m": 1.0, "f": -1.0}
 _SMALL = r"(?:and|at|by|for|from|in|of|on|or|to|with)"
-_BROKEN = re.compile(rf"^(?:\W|{_SMALL}\b)|(?:\b{_SMALL}|\W)$", re.IGNORECASE)
-"""A name that begins or ends with what is none of it, as a detector's mistake leaves it."""
+_BROKEN = re.compile(
+    rf"^(?:\W|{_SMALL}\b)|(?:\b{_SMALL}|\W)$|,\s+(?!(?:inc|incorporated|ltd|llc|llp|corp|co|plc|lp|sa|ag)\b)",
+    re.IGNORECASE,
+)
+"""A name that begins or ends with what is none of it, or lists several, as a detector's mistake leaves it."""
+_DIRECTIONS = frozenset("north south east west northeast northwest southeast southwest midwest".split())
+"""Places that mean little alone, and take an article where others do not."""
 _PLACES: Mapping[str, str] = {"COUNTRY": "country", "CITY": "city", "US_STATE": "region", "REGION": "region"}
 """Label of a place to its kind in the knowledge base."""
 
@@ -158,13 +163,15 @@ def _describe_appearance(
         "several": " " in bare,
     }
     parts = form.lower().replace(".", " ").split()
-    if category != "Term" and (_BROKEN.search(form) or len(set(parts)) < len(parts)):
+    is_broken = _BROKEN.search(bare if family not in ("LOCATION", "PERSON") else bare.replace(", ", " "))
+    if category != "Term" and (is_broken or len(set(parts)) < len(parts)):
         features["sort"] = key
     if _get_place_sign(place, "affiliation") > 0:
         features["acronym"] = 0.0
     if family == "LOCATION":
         kind = _PLACES.get(label) or features["class"] or finer
-        if is_short and not kind:  # hardly a place
+        holds_acronym = any(is_initialism(word) and len(word) > 2 for word in bare.split())
+        if ((is_short or holds_acronym) and not kind) or bare.lower() in _DIRECTIONS:  # hardly a place
             features["sort"] = key
         features |= {"kind": kind, "class": "", "acronym": 0.0, "words": 1}
     if family == "PERSON":

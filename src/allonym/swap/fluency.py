@@ -23,6 +23,9 @@ from allonym.swap.places import FEATURES
 from allonym.swap.surfaces import is_plural, match_noun_number
 from allonym.swap.terms import remove_plural_ending
 
+CLOSE = 0.3
+"""Least cosine of the meanings of a term and of what takes its place, which matter more than those of names: what was
+farther made no sense in most sentences that were read."""
 _MEANING = 4.0  # nats that equal meanings are worth
 _FOREIGN = 1.0  # nats that a term of another protected value is worth, since it misleads
 _LEAST = 1.0  # nats by which a noun must go with the words before it, and with those after it, better than by chance
@@ -47,7 +50,8 @@ class Fluency:
         class_terms: slot of a term to the terms of its protected value.
         bare: slots of terms that stand without an article, not before a noun.
         nouns: all that may stand there.
-        likeness: form of a term to the nouns that are closest in meaning, as (cosine, noun, whether it is common).
+        likeness: form of a term to the nouns that are closest in meaning, the closest first, as (cosine, noun, whether
+            it is common).
     """
 
     model: KneserNey = field(repr=False)
@@ -101,7 +105,7 @@ class Fluency:
         return self._losses[key]
 
     def choose_noun(self, slot: Slot) -> str:
-        """Return the noun that reads best at a term's place and is close to its meaning: a common noun, or, a little
+        """Return the noun that reads best at a term's place of those close to its meaning: a common noun, or, a little
         preferred, a term of another protected value; empty if there is none.
 
         Names and acronyms have none, and neither has what follows a figure, such as units, or a letter, as in *T-cell*.
@@ -119,6 +123,8 @@ class Fluency:
             return ""
         best, highest = "", -math.inf
         for cosine, noun, is_common in self.likeness.get(self.forms.get(slot, ""), ()):
+            if cosine < CLOSE:
+                break
             if not is_common and remove_plural_ending(noun) in self.class_terms[slot]:
                 continue
             if slot in self.bare and pluralise_noun(noun) in self.nouns:

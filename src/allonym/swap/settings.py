@@ -48,7 +48,7 @@ class Read(SettingGroup):
         high=1,
     )
     terms: float = declare_setting(
-        0.03, "share of the words that may be terms, the most identifying first", low=0, high=1
+        0.04, "share of the words that may be terms, the most identifying first", low=0, high=1
     )
     recode: str = declare_setting(
         "", "file that merges values before they are counted; kb: the knowledge base; empty: none"

@@ -340,7 +340,7 @@ class GeneralNouns:
             new_noun = noun if text[b : b + 1] == "-" else described
             if space and first.lower() in ("the", "our", "its", "their", "your", "my", "this", "that"):
                 new = f"{first} {new_noun}"
-            elif place == "determined" or is_attribute:
+            elif place == "determined" or is_attribute or text[max(0, a - 2) : a].rstrip()[-1:] == "-":  # anti-
                 new = new_noun
             else:
                 new = f"{fit_article('a', noun) or 'a'} {noun}"
