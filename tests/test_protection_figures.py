@@ -45,6 +45,30 @@ def test_a_figure_of_protection_in_the_manual_names_who_it_holds_against(page, p
             assert WHO.search(part), part
 
 
+def list_identified_cells() -> Iterator[tuple[str, str]]:
+    """Yield page and cell of each column and row of the manual that is called "identified"."""
+    for path in PAGES:
+        name = path.relative_to(ROOT).as_posix()
+        for paragraph in re.split(r"\n\s*\n", path.read_text(encoding="utf-8")):
+            rows = [[c.strip() for c in line.strip("| ").split("|")] for line in paragraph.splitlines() if "|" in line]
+            for k, title in enumerate(rows[0] if rows else ()):
+                if title.lower() == "identified":
+                    yield from ((name, row[k]) for row in rows[2:])
+            yield from ((name, cell) for row in rows if row[0].lower() == "identified" for cell in row[1:])
+
+
+IDENTIFIED = list(list_identified_cells())
+
+
+@check_each_row("page, cell", IDENTIFIED)
+def test_a_cell_of_who_is_identified_names_the_intruder(page, cell):
+    assert WHO.search(cell) or not FIGURE.search(cell), cell
+
+
+def test_cells_of_who_is_identified_are_collected():
+    assert {"README.md", "docs/figures.md"} <= {page for page, _ in IDENTIFIED}
+
+
 def collect_fields() -> Iterator[tuple[str, str]]:
     """Yield module and line of each field of a report that is a share of subjects whom somebody identifies."""
     for path in sorted((SRC / "report").rglob("*.py")):
