@@ -14,6 +14,7 @@ import allonym
 from allonym.detection import ANY_LANGUAGE, speakers
 from allonym.detection.adapters import Adapter, Found
 from allonym.detection.languages import (
+    Passage,
     count_languages,
     describe_unread,
     find_main_language,
@@ -142,7 +143,7 @@ def test_ordinary_words_of_other_languages_stay(row):
     ],
 )
 def test_names_that_lists_and_titles_give_away(text, names):
-    spans = find_listed_names(text, [(0, len(text))])
+    spans = find_listed_names(text, [Passage(0, len(text), "")])
     assert [text[s.start : s.end] for s in spans] == names
 
 

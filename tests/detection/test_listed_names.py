@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from allonym.detection.languages import Passage
 from allonym.detection.listed_names import find_listed_names, is_full_name
 from allonym.pipeline import detect
 from allonym.policy import Policy
@@ -45,13 +46,15 @@ def test_names_in_paths(text, names):
 
 def test_a_rarer_given_name_counts_inside_of_a_sentence():
     text = "Vous pouvez me joindre au bureau. Cordialement, Solange Marchetti (Aurélien Dubreuil)"
-    surfaces = [text[s.start : s.end] for s in find_listed_names(text, [(0, len(text))]) if s.label == "PERSON"]
+    surfaces = [
+        text[s.start : s.end] for s in find_listed_names(text, [Passage(0, len(text), "")]) if s.label == "PERSON"
+    ]
     assert surfaces == ["Solange Marchetti", "Aurélien Dubreuil"]
     text = "Solange Menschen warten, bleibt es so. Der Gast, solange Regen fiel, blieb."
-    assert not [s for s in find_listed_names(text, [(0, len(text))]) if s.label == "PERSON"]
+    assert not [s for s in find_listed_names(text, [Passage(0, len(text), "")]) if s.label == "PERSON"]
 
 
 def test_large_towns_are_found_where_nouns_have_capitals_unless_they_are_common_words() -> None:
     text = "Der Kollege kommt am Bahnhof Kassel an. Das Essen in Göttingen war für die Kinder gut, die Mitte lag vorn."
-    found = {text[s.start : s.end] for s in find_listed_names(text, [(0, len(text))]) if s.label == "CITY"}
+    found = {text[s.start : s.end] for s in find_listed_names(text, [Passage(0, len(text), "")]) if s.label == "CITY"}
     assert found == {"Kassel", "Göttingen"}

@@ -40,7 +40,7 @@ def get_family(label: str) -> str:
 
 def find_in_passage(text, language):
     passage = Passage(0, len(text), language)
-    return [*find_values_in_passages(text, [passage]), *find_listed_names(text, [(0, len(text))])]
+    return [*find_values_in_passages(text, [passage]), *find_listed_names(text, [passage])]
 
 
 @check_each_row("language, text, passage", [(c["language"], c["text"], c.get("passage", False)) for c in CASES])

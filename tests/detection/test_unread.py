@@ -24,7 +24,7 @@ CASES = [
 
 def find_all(text, language):
     passages = [Passage(0, len(text), language)]
-    spans = [*find_values_in_passages(text, passages), *find_listed_names(text, [(0, len(text))])]
+    spans = [*find_values_in_passages(text, passages), *find_listed_names(text, passages)]
     return [*spans, *find_names_by_capitals(text, passages, Reach((s.start, s.end) for s in spans))]
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from allonym.detection import ANY_LANGUAGE
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.technical import find_technical_passages
-from allonym.detection.words import read_ordinary_words, read_word_list
+from allonym.detection.words import read_ordinary_words, read_word_list, read_words_of_languages
 from allonym.document import Document, Interval, subtract_intervals, trim_blanks
 from allonym.policy import Policy
 from allonym.protocol import AUTO
@@ -88,13 +87,6 @@ def identify_passages(text: str) -> tuple[Passage, ...]:
     _follow_neighbours(pieces)
     groups = ((language, list(group)) for language, group in groupby(pieces, attrgetter("language")))
     return tuple(Passage(group[0].start, group[-1].end, language) for language, group in groups)
-
-
-@cache
-def read_words_of_languages(name: str) -> Mapping[str, frozenset[str]]:
-    """A table of words in ``other_languages.toml``: ISO 639 code to words in lower case."""
-    content = files("allonym.detection").joinpath("other_languages.toml").read_text(encoding="utf-8")
-    return {code: frozenset(words.split()) for code, words in tomllib.loads(content)[name].items()}
 
 
 def _identify_form(text: str) -> str:

@@ -13,15 +13,25 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
 from allonym.detection.lexicon import PARTICLES, lower_alphanumerics
-from allonym.detection.words import read_dictionary, read_word_list
+from allonym.detection.words import (
+    read_dictionary,
+    read_no_names,
+    read_ordinary_words_of,
+    read_word_list,
+    read_words_of_languages,
+)
 from allonym.document import Interval, Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.fold import fold
 from allonym.text.prose import read_common_words
 from allonym.text.words import compile_word_pattern
+
+if TYPE_CHECKING:
+    from allonym.detection.languages import Passage
 
 _WORD = compile_word_pattern("'’-", digits=False)
 _GAP = re.compile(r"[ \xa0]|\.[ \xa0]?")
@@ -132,48 +142,51 @@ def find_names_in_paths(text: str) -> Iterator[Span]:
             yield Span(match.start(), match.start() + len("_".join(words[:last])), "PERSON", _SCORE, IN_PATH)
 
 
-def find_listed_names(text: str, passages: Iterable[Interval]) -> Iterator[Span]:
+def find_listed_names(text: str, passages: Sequence[Passage]) -> Iterator[Span]:
     """Find names of people and places in some passages of a text, disjoint, people first."""
-    passages = list(passages)
-    if not passages:
-        return
-    people = [
-        Span(*place, "PERSON", _SCORE, _SOURCE) for start, end in passages for place in _find_people(text, start, end)
-    ]
-    people += _find_called_names(text, passages, people)
-    people += _find_family_names(text, passages, people)
+    people = [Span(*place, "PERSON", _SCORE, _SOURCE) for passage in passages for place in _find_people(text, passage)]
+    intervals = [(passage.start, passage.end) for passage in passages]
+    people += _find_called_names(text, intervals, people)
+    people += _find_family_names(text, intervals, people)
     yield from people
     covered = Reach((span.start, span.end) for span in people)
-    for start, end in passages:
-        for span in _find_places(text, start, end):
+    for passage in passages:
+        for span in _find_places(text, passage):
             if not covered.touches(span.start, span.end):
                 yield span
 
 
-def _find_people(text: str, start: int, end: int) -> Iterator[Interval]:
+def _find_people(text: str, passage: Passage) -> Iterator[Interval]:
     titles = read_word_list("titles_of_other_languages")
-    words = list(_WORD.finditer(text, start, end))
+    words = list(_WORD.finditer(text, passage.start, passage.end))
+    no_names = read_no_names(passage.language)
+    no_particles = read_words_of_languages("no_particles").get(passage.language, frozenset())
     are_telling = _are_capitals_telling(text, words)
     i = 0
     while i < len(words):
         is_title = lower_alphanumerics(words[i][0]) in titles
-        if is_title or _begins_name(text, words, i, are_telling=are_telling):
-            last = _find_last_word(text, words, i, titles)
+        if is_title or _begins_name(text, words, i, passage.language, are_telling=are_telling):
+            last = _find_last_word(text, words, i, titles, no_particles)
             first = i
-            while first < last and lower_alphanumerics(words[first][0]) in titles:
+            while first < last and (
+                lower_alphanumerics(words[first][0]) in titles or (is_title and words[first][0].lower() in no_names)
+            ):
                 first += 1
-            if last > i and not (first == last and lower_alphanumerics(words[last][0]) in titles):
+            rest = words[last][0]
+            is_nobody = lower_alphanumerics(rest) in titles or (is_title and rest.lower() in no_names)
+            if last > i and not (first == last and is_nobody):
                 yield words[first].start(), words[last].end()
                 i = last
         i += 1
 
 
-def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telling: bool) -> bool:
+def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, language: str, *, are_telling: bool) -> bool:
     """Whether a word is a listed given name, or may be one before a listed family name."""
     word = words[i][0]
     if not _is_capitalised(word):
         return False
-    if get_name_weight(word) >= _LEAST_WEIGHT:
+    is_word = word.lower() in read_words_of_languages("given_names_too").get(language, ())
+    if get_name_weight(word) >= _LEAST_WEIGHT and not is_word:
         return True
     if (
         i + 1 == len(words)
@@ -183,6 +196,8 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, *, are_telli
         return False
     following = words[i + 1][0]
     is_inside = not _begins_sentence(text, words[i].start())
+    if not is_inside and word.lower() in read_ordinary_words_of(language) | read_no_names(language):
+        return False
     has_common_word = not read_common_words().isdisjoint((fold(word), fold(following)))
     if is_inside and not has_common_word and get_name_weight(word) >= _RARE_WEIGHT:
         return True
@@ -258,13 +273,15 @@ def _is_inflection(word: str, name: str) -> bool:
     )
 
 
-def _find_places(text: str, start: int, end: int) -> Iterator[Span]:
+def _find_places(text: str, passage: Passage) -> Iterator[Span]:
     """Find the words within sentences that are listed as a country or a large town."""
-    words = list(_WORD.finditer(text, start, end))
+    words = list(_WORD.finditer(text, passage.start, passage.end))
     are_telling = _are_capitals_telling(text, words)
     least = _LEAST_LETTERS if are_telling else _LEAST_NOUN
     for word in words:
         if len(word[0]) < least or not _is_capitalised(word[0]) or _begins_sentence(text, word.start()):
+            continue
+        if word[0].lower() in read_no_names(passage.language):
             continue
         town = _TOWN if are_telling or word[0].lower() not in read_common_words() else _TOWN + 1
         items = KnowledgeBase.open().find(word[0], ("city", "country"))
@@ -281,7 +298,9 @@ def _is_article(words: Sequence[re.Match[str]], place: int) -> bool:
     return words[place][0] in _ARTICLES and words[place - 1][0] not in PARTICLES
 
 
-def _find_last_word(text: str, words: Sequence[re.Match[str]], first: int, titles: frozenset[str]) -> int:
+def _find_last_word(
+    text: str, words: Sequence[re.Match[str]], first: int, titles: frozenset[str], no_particles: frozenset[str]
+) -> int:
     """The last word of the name that begins with a title or a given name; ``first`` where nothing belongs to it."""
     last, place, count = first, first + 1, 0
     while place < len(words) and count < _MOST_WORDS:
@@ -293,7 +312,9 @@ def _find_last_word(text: str, words: Sequence[re.Match[str]], first: int, title
         if _is_capitalised(word) and (len(word) > 2 or lower_alphanumerics(word) in PARTICLES):
             last = last if len(word) <= 2 else place
             count += lower_alphanumerics(word) not in titles
-        elif not (len(word) == 1 and word.isupper()) and (word not in PARTICLES or _is_article(words, place)):
+        elif not (len(word) == 1 and word.isupper()) and (
+            word not in PARTICLES or word in no_particles or _is_article(words, place)
+        ):
             break
         place += 1
     return last

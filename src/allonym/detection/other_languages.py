@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from allonym.detection import TAGGER
-from allonym.detection.languages import ENGLISH, list_unread, name_languages, read_words_of_languages
+from allonym.detection.languages import ENGLISH, list_unread, name_languages
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.mentions import uses_capitals
-from allonym.detection.unread_names import read_no_names
-from allonym.detection.words import read_word_list
+from allonym.detection.words import read_no_names, read_word_list, read_words_of_languages
 from allonym.document import Document, Span
 from allonym.text.words import LETTERS
 

@@ -185,7 +185,7 @@ def _find_in_passages(
     """What lists, capitals and fields tell in passages in languages that no detector reads, or only a small one."""
     if not passages:
         return []
-    spans = [*find_values_in_passages(text, passages), *find_listed_names(text, ((p.start, p.end) for p in passages))]
+    spans = [*find_values_in_passages(text, passages), *find_listed_names(text, passages)]
     sure = (span for span in candidates if span.source != TAGGER and span.score >= _LEAST_SURE)
     covered = Reach((span.start, span.end) for span in (*sure, *spans))
     return [*spans, *find_names_by_capitals(text, passages, covered, read)]

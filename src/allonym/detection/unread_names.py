@@ -13,12 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
-from allonym.detection.languages import Passage, read_words_of_languages
+from allonym.detection.languages import Passage
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import get_name_weight, has_listed_name, is_typical_name
-from allonym.detection.words import read_common_terms, read_ordinary_words_of, read_word_list
+from allonym.detection.words import read_no_names, read_ordinary_words_of, read_words_of_languages
 from allonym.document import Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.fold import fold
@@ -45,12 +44,16 @@ _TITLES = {"fr": ("M. ",), "es": ("D. ",)}
 """What looks like an initial and stands for "Monsieur" and "Don"."""
 _GIVEN = 60  # weight of a given name that counts alone where nouns have capitals
 _LISTED = 40  # the same at the beginning of a sentence elsewhere
+_PLACES = ("city", "country")
 _IN_ADDRESS = re.compile(r"[@_/]|\.\w")
 _SHORTEST = 3  # letters of a name that no list knows
 _MOST_WORDS = 6
 _ROMAN_BEFORE = re.compile(r"\b[IVX]+ \Z")
-_CODE = re.compile(r"(?!M[ac]c?[A-Z]|[DL][aei]s?[A-Z]|Van[A-Z])[^\W\d_]+[^\W\d_A-Z][A-Z][^\W\d_]*|[A-Z]{2,5}[a-z]{1,2}")
-"""Capitals within a word, as in no name but "McKay" and "DeLuca"."""
+_CODE = re.compile(
+    rf"{_UPPER}-{_LETTER}{{1,3}}"
+    r"|(?!M[ac]c?[A-Z]|[DL][aei]s?[A-Z]|Van[A-Z])[^\W\d_]+[^\W\d_A-Z][A-Z][^\W\d_]*|[A-Z]{2,5}[a-z]{1,2}"
+)
+"""What is no name: "I-a", and capitals within a word, but for "McKay" and "DeLuca"."""
 _ROMAN = re.compile(r"[IVXLC]+\.?")
 _DETERMINED = re.compile(
     r"(?i)\b(?:der|die|das|des|dem|den|ein\w*|kein\w*|dies\w*|jed\w*|im|am|zum|zur|vom|beim|ins|ans|zwei|drei)\Z"
@@ -120,24 +123,6 @@ def find_names_by_capitals(
             yield from _find_capital_runs(text, passage, covered)
 
 
-@cache
-def read_no_names(language: str) -> frozenset[str]:
-    """Words in lower case that name nobody in a language, though they may begin with a capital."""
-    tables = read_words_of_languages("no_names")
-    fields = read_words_of_languages("form_words")
-    titles = read_word_list("titles_of_other_languages")
-    greetings = read_word_list("greetings_of_other_languages")
-    terms = frozenset(term for term in read_common_terms() if " " not in term)
-    return (
-        terms
-        | tables["all"]
-        | tables.get(language, frozenset())
-        | fields.get(language, frozenset())
-        | titles
-        | greetings
-    )
-
-
 def _split_words(text: str, passage: Passage) -> Iterator[_Word]:
     for match in _WORD.finditer(text, passage.start, passage.end):
         start, end = match.span()
@@ -179,12 +164,13 @@ def _is_capitalised(word: str) -> bool:
 def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:
     words = list(_split_words(text, passage))
     small = _list_small_words(text, words)
-    runs = list(_list_runs(text, words, small, read_no_names(passage.language), covered))
+    particles = _PARTICLES - read_words_of_languages("no_particles").get(passage.language, frozenset())
+    runs = list(_list_runs(text, words, small, read_no_names(passage.language), particles, covered))
     inside = {word.text for run in runs for word in run if not word.opens}
     ordinary = read_ordinary_words_of(passage.language)
     for run in runs:
         words = _strip_opening_words(text, run, inside)
-        if all(word.text.lower() in ordinary or word.text in _PARTICLES for word in words):
+        if all(word.text.lower() in ordinary or word.text in _PARTICLES or len(word.text) == 1 for word in words):
             continue
         if len(words) > 1 or _can_stand_alone(words[0]):
             label = _choose_label(text, words, passage.language)
@@ -192,13 +178,18 @@ def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[
 
 
 def _list_runs(
-    text: str, words: Sequence[_Word], small: set[str], no_names: frozenset[str], covered: Reach
+    text: str,
+    words: Sequence[_Word],
+    small: set[str],
+    no_names: frozenset[str],
+    particles: frozenset[str],
+    covered: Reach,
 ) -> Iterator[list[_Word]]:
     """Capitalised words in a row, with particles between them, that are no ordinary words."""
     run: list[_Word] = []
-    particles: list[_Word] = []
+    joints: list[_Word] = []
     for word in words:
-        joins = bool(run) and _JOINTS.fullmatch(text, (particles or run)[-1].end, word.start) is not None
+        joins = bool(run) and _JOINTS.fullmatch(text, (joints or run)[-1].end, word.start) is not None
         is_name = (
             _is_capitalised(word.text)
             and word.text.lower() not in no_names
@@ -207,18 +198,18 @@ def _list_runs(
             and not _CODE.fullmatch(word.text)
             and not covered.touches(word.start, word.end)
         ) or (joins and _is_shouted_family_name(text, run, word, no_names))
-        if is_name and (not joins or len(run) > _MOST_WORDS or (word.opens and not particles)):
+        if is_name and (not joins or len(run) > _MOST_WORDS or (word.opens and not joints)):
             if run:
                 yield run
-            run, particles = [word], []
+            run, joints = [word], []
         elif is_name:
-            run += (*particles, word)
-            particles = []
-        elif joins and word.text in _PARTICLES and len(particles) < 3:
-            particles.append(word)
+            run += (*joints, word)
+            joints = []
+        elif joins and word.text in particles and len(joints) < 3:
+            joints.append(word)
         elif run:
             yield run
-            run, particles = [], []
+            run, joints = [], []
     if run:
         yield run
 
@@ -264,7 +255,7 @@ def _can_stand_alone(word: _Word) -> bool:
 def _choose_label(text: str, run: Sequence[_Word], language: str) -> str:
     surface = text[run[0].start : run[-1].end]
     if not _is_listed_or_inflected(run[0].text, language):
-        if items := KnowledgeBase.open().find(surface, ("city", "country")):
+        if items := KnowledgeBase.open().find(surface, _PLACES):
             return items[0].kind.upper()
         before = text[max(0, run[0].start - _LONGEST_BREAK) : run[0].start].split()
         if before and before[-1].lower() in _PLACE_BEFORE.get(language, "").split():
@@ -282,9 +273,10 @@ def _is_listed_or_inflected(word: str, language: str) -> bool:
 
 def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:
     """Find listed given names alone, and towns behind prepositions, where every noun has a capital."""
-    no_names = read_words_of_languages("given_names_too").get(passage.language, frozenset())
+    no_names = read_no_names(passage.language)
     words = list(_split_words(text, passage))
-    ordinary = no_names | _list_small_words(text, words)
+    given_names_too = read_words_of_languages("given_names_too").get(passage.language, frozenset())
+    ordinary = no_names | given_names_too | _list_small_words(text, words)
     names: set[str] = set()
     for is_second in (False, True):
         for word in words:
@@ -296,12 +288,9 @@ def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[
                     yield Span(word.start, word.end, "PERSON", _SCORE, _SOURCE)
                 continue
             before = text[max(0, word.start - 60) : word.start]
-            is_home = _TOWARDS.search(before) and _AT_HOME.match(text, word.end)
-            if (
-                is_home
-                or _HOME.search(before)
-                or (_TOWARDS.search(before) and KnowledgeBase.open().find(bare, ("city", "country")))
-            ):
+            leads = _TOWARDS.search(before) is not None
+            is_home = _HOME.search(before) or (leads and _AT_HOME.match(text, word.end))
+            if is_home or (leads and bare.lower() not in no_names and KnowledgeBase.open().find(bare, _PLACES)):
                 yield Span(word.start, word.end, "CITY", _SCORE, _SOURCE)
             elif (
                 bare.lower() not in ordinary

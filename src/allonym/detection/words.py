@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
@@ -34,13 +35,39 @@ def read_dictionary() -> frozenset[str]:
 @cache
 def read_ordinary_words_of(language: str) -> frozenset[str]:
     """The ordinary words of a language other than English, in lower case; none of languages without a list."""
-    return frozenset(_read_ordinary_words_of_languages().get(language, "").split())
+    listed = read_words_of_languages("ordinary").get(language, frozenset())
+    return listed.union(_read_ordinary_words_of_languages().get(language, "").split())
 
 
 @cache
 def _read_ordinary_words_of_languages() -> dict[str, str]:
     path = files("allonym.detection").joinpath("ordinary_of_languages.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def read_words_of_languages(name: str) -> Mapping[str, frozenset[str]]:
+    """A table of words in ``other_languages.toml``: ISO 639 code to words in lower case."""
+    content = files("allonym.detection").joinpath("other_languages.toml").read_text(encoding="utf-8")
+    return {code: frozenset(words.split()) for code, words in tomllib.loads(content)[name].items()}
+
+
+@cache
+def read_no_names(language: str) -> frozenset[str]:
+    """Words in lower case that name nobody in a language, though they may begin with a capital."""
+    tables = read_words_of_languages("no_names")
+    fields = read_words_of_languages("form_words")
+    titles = read_word_list("titles_of_other_languages")
+    greetings = read_word_list("greetings_of_other_languages")
+    terms = frozenset(term for term in read_common_terms() if " " not in term)
+    return (
+        terms
+        | tables["all"]
+        | tables.get(language, frozenset())
+        | fields.get(language, frozenset())
+        | titles
+        | greetings
+    )
 
 
 def _read_words(name: str) -> frozenset[str]:
