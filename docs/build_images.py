@@ -1,11 +1,12 @@
 """Make docs/images: the picture at the top of README.md from allonym's own output, and pictures of the workbench.
 
-python docs/build_images.py                                    # before-after.svg alone
+python docs/build_images.py                                    # before-after.svg and badges.svg
 ALLONYM_SCREENSHOTS=FOLDER pytest -m slow tests/browser && python docs/build_images.py FOLDER   # all; needs Pillow
 """
 
 import sys
 import textwrap
+import tomllib
 from html import escape
 from pathlib import Path
 
@@ -94,6 +95,38 @@ def draw_before_after() -> str:
     return "\n".join((head, frame, *body, "</svg>", ""))
 
 
+def draw_badges() -> str:
+    """Draw what pyproject.toml says about Python, licence, types and state as SVG."""
+    told = tomllib.loads((IMAGES.parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
+    project, kinds = told["project"], dict[str, list[str]]()
+    for classifier in project["classifiers"]:
+        kind, *_, value = classifier.split(" :: ")
+        kinds.setdefault(kind, []).append(value)
+    versions = [value for value in kinds["Programming Language"] if value[0] == "3"]
+    badges = {
+        "Python": f"{versions[0]} to {versions[-1]}",
+        "code": project["license"],
+        "types": "mypy, strict" if told["tool"]["mypy"]["strict"] else "mypy",
+        "state": kinds["Development Status"][0].split(" - ")[1].lower(),
+    }
+    body, x, said = [], 0.0, []
+    for name, value in badges.items():
+        left, right = (len(words) * 6.7 + 14 for words in (name, value))
+        body += [
+            f'<rect x="{x:.1f}" width="{left:.1f}" height="20" fill="#4a5551"/>',
+            f'<rect x="{x + left:.1f}" width="{right:.1f}" height="20" fill="#0b6b5f"/>',
+            f'<text x="{x + left / 2:.1f}" y="14" textLength="{left - 14:.1f}">{escape(name)}</text>',
+            f'<text x="{x + left + right / 2:.1f}" y="14" textLength="{right - 14:.1f}">{escape(value)}</text>',
+        ]
+        said.append(f"{name} {value}")
+        x += left + right + 6
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{x - 6:.0f}" height="20" font-family="Verdana, DejaVu Sans, '
+        f'sans-serif" font-size="11" fill="#ffffff" text-anchor="middle" role="img" aria-label="{"; ".join(said)}">'
+    )
+    return "\n".join((head, *body, "</svg>", ""))
+
+
 def save_screenshots(folder: Path) -> None:
     """Save the screenshots that the browser tests took, smaller."""
     from PIL import Image
@@ -107,5 +140,6 @@ def save_screenshots(folder: Path) -> None:
 
 if __name__ == "__main__":
     (IMAGES / "before-after.svg").write_text(draw_before_after(), encoding="utf-8")
+    (IMAGES / "badges.svg").write_text(draw_badges(), encoding="utf-8")
     if len(sys.argv) > 1:
         save_screenshots(Path(sys.argv[1]))

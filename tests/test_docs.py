@@ -181,11 +181,12 @@ def test_the_readme_is_short_and_says_how_to_start_and_what_is_not_guaranteed():
     assert len([line for line in code.splitlines() if line.strip()]) <= 6
 
 
-def test_the_picture_of_the_readme_shows_what_comes_out(monkeypatch):
+def test_the_pictures_of_the_readme_show_what_comes_out_and_what_holds(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    from build_images import IMAGES, draw_before_after
+    from build_images import IMAGES, draw_badges, draw_before_after
 
     assert (IMAGES / "before-after.svg").read_text(encoding="utf-8") == draw_before_after()
+    assert (IMAGES / "badges.svg").read_text(encoding="utf-8") == draw_badges()
 
 
 def test_no_page_names_a_figure_without_its_command():

@@ -210,12 +210,14 @@ class ReaderScore(Serialisable):
         return 100 * self.lower_case / self.words if self.words else 0.0
 
     def to_text(self) -> str:
-        """Return the score as one line."""
-        return (
-            f"readability, per 100 words: {self.replaced_per_100:.1f} replacements, {self.lower_case_per_100:.1f} "
-            f"replaced words in small letters; {self.touching:,} replacements touch another; "
-            f"{self.split:,} of {self.repeated:,} repeated names or values have several replacements"
-        )
+        """Return the score as one line; what is zero is left out."""
+        small = f" and {self.lower_case_per_100:.1f} replaced words in small letters" if self.lower_case else ""
+        said = [f"{self.replaced_per_100:.1f} replacements{small} per 100 words"]
+        if self.touching:
+            said.append(f"{self.touching:,} directly behind another")
+        if self.split:
+            said.append(f"{self.split:,} of {self.repeated:,} repeated names or values have several replacements")
+        return f"readability: {'; '.join(said)}"
 
 
 def measure_reader_score(text: str, edits: Iterable[Edit]) -> ReaderScore:

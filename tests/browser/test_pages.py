@@ -571,6 +571,7 @@ def test_every_page_is_accessible_and_fits(
         assert violations(page) == [], name
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
         shoot(page, f"{name}-{size}-{scheme}")
+    assert page.evaluate("[...document.fonts].some(font => font.status === 'loaded')"), "the font did not come"
 
 
 def test_a_part_of_a_page_that_did_not_come_is_asked_for_again(open_page: Any) -> None:

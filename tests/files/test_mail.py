@@ -237,6 +237,15 @@ def test_mails_of_a_mailbox_are_treated_one_by_one(run, tmp_path, policy):
             )
 
 
+@pytest.mark.parametrize(
+    "date", ["Mon Jan  1 10:00:00 2024", "Tue Mar 12 09:30:00 2024 +0100", "Tue Mar 12 09:30 2024"]
+)
+def test_the_date_before_a_mail_of_a_mailbox_goes_as_that_of_its_header(run, date):
+    mail = f"From a@example.com {date}\nFrom: a@example.com\nDate: Mon, 1 Jan 2024 10:00:00 +0000\n\nHi.\n\n".encode()
+    assert run("a.mbox", mail, Policy.load("default"))[0].split(b" ", 2)[2].startswith(b"Thu Jan  1 00:00:00 1970\n")
+    assert date.encode() in run("a.mbox", mail, Policy.load("default").only(["EMAIL_ADDRESS"]))[0]
+
+
 def test_dates_of_a_mailbox_move_alike(tmp_path):
     from datetime import datetime, timedelta
 
@@ -254,6 +263,7 @@ def test_dates_of_a_mailbox_move_alike(tmp_path):
     moved = [datetime.strptime(d, "%a, %d %b %Y %H:%M:%S %z") for d in re.findall(r"(?m)^Date: (.*)", out[0])]
     assert [b - a for a, b in pairwise(moved)] == [timedelta(1), timedelta(28)]
     assert moved[0].date().isoformat() != "2024-03-14"
+    assert re.findall(r"(?m)^From \S+ (.*)", out[0]) == [d.ctime() for d in moved]
     assert out[0] == out[1]
 
 

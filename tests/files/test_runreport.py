@@ -17,7 +17,7 @@ def test_report_counts_and_holds_no_text(run, tmp_path, policy):
     assert written["settings"]["fingerprint"] == policy.fingerprint() and "python" in written["versions"]
     assert {"numpy", "onnxruntime"} <= written["versions"].keys()
     assert written["reader"]["replaced"] == report.reader.replaced == 9 and written["reader"]["split"] == 0
-    assert "readability, per 100 words: " in report.to_text()
+    assert "readability: " in report.to_text()
     assert "example.com" not in report.to_json() + report.to_text() + repr(report)
     assert report.exit_code == 1
 

@@ -147,7 +147,7 @@ def test_surfaces_of_one_entity_come_back_in_order_or_in_full():
     assert restore(made + "!", plan=plan).text == "Ms Doe is Jane Doe.!"
     fewer = restore("Only [PERSON_1].", plan=plan)
     assert fewer.text == "Only Jane Doe."
-    assert fewer.notes == ("one PERSON was restored as its fullest name throughout",)
+    assert fewer.notes == ("one PERSON has several names in the original; the fullest stands everywhere",)
 
 
 def test_a_tag_that_carries_the_form_brings_back_that_form():
@@ -184,7 +184,7 @@ def test_what_is_gone_is_counted(operator):
 
 def test_a_dropped_tag_is_counted_and_is_no_error():
     _, plan = build(("a", "PERSON", "Jane"), " slept")
-    missing = ("a replacement for PERSON is no longer in the text",)
+    missing = ("this text does not mention one PERSON of the original",)
     assert restore("slept", plan=plan) == Restored("slept", 0, 0, missing, missing=1)
 
 

@@ -73,7 +73,7 @@ TEXT = "One of them: page 45; 45 reasons, 45% of one. The nurse, 45 years."
 def test_from_a_list_they_are_left():
     done = Restorer(ROWS).restore(TEXT)
     assert (done.text, done.restored, done.unknown) == (TEXT, 0, 0)
-    assert done.notes == ("numbers and ordinary words that are also replacements were left",)
+    assert done.notes == ("numbers and ordinary words were left, since they may be the text's own",)
     assert "".join(Restorer(ROWS).stream(TEXT)) == TEXT
 
 

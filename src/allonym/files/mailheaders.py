@@ -309,12 +309,29 @@ def format_parameter(key: str, value: str) -> str:
 
 
 def read_envelope(line: bytes) -> Draft:
-    """Return the sender in the line before each mail of a mailbox; a date that changes becomes an unknown one."""
+    """Return sender and date of the line before each mail of a mailbox; a date that is covered becomes 1970."""
     text = _decode_bytes(line)
     body = text.rstrip("\r\n")
     sender, _, date = body.removeprefix("From ").partition(" ")
     end = 5 + len(sender)
     segments = [Segment(5, end, read_substitute(sender), write_substitute, role="EMAIL_ADDRESS")]
     if date.strip():
-        segments.append(Segment(end + 1, len(body), date, lambda _: "Thu Jan  1 00:00:00 1970", " ", role=TECHNICAL))
+        shown = _spell_envelope_date(date)
+        segments.append(Segment(end + 1, len(body), shown, _write_envelope_date, " ", role=TECHNICAL))
     return Draft(to_document(segments), lambda parts: splice_segments(text, segments, parts).encode("utf-8"))
+
+
+def _spell_envelope_date(text: str) -> str:
+    """Return the date of an envelope as headers write it, since rules know that form."""
+    try:
+        date = email.utils.parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return text
+    return email.utils.format_datetime(date if date.tzinfo else date.replace(tzinfo=UTC))
+
+
+def _write_envelope_date(text: str) -> str:
+    try:
+        return email.utils.parsedate_to_datetime(text).ctime()
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return "Thu Jan  1 00:00:00 1970"

@@ -19,7 +19,7 @@ GIVEN, SHOWN, NAME, TITLE, TELLING, GRAMMAR = "plan", "document", "full name", "
 the replacement stands in no text by chance; the grammar of tags."""
 
 UNSUPPORTED = "may be the text's own: nothing in the text shows the document that has this replacement for {label}"
-OTHER_MEANING = "an article stands before a replacement for {label}, so that it is another word"
+OTHER_MEANING = "a word that stands for {label} was left: after an article it means something else"
 
 _LEAST_SIGNS = 6
 """Letters and digits of a code that hardly any text has by chance."""

@@ -87,7 +87,7 @@ class Hit:
 
 def describe_shared(form: Form) -> str:
     """Say why a replacement is left that stands for several entities."""
-    return f"a replacement for {form.label} stands for several entities and was left"
+    return f"a replacement for {form.label} was left: it stands for several originals"
 
 
 def count_words(reading: Reading) -> int:
@@ -241,7 +241,7 @@ def find_unknown_tag(scan: Scan, word_index: int, covered_until: int) -> Match |
                 if not head and text[a - 1 : a] == "_":
                     continue
                 scan.mark_if_text_short(b + 4)
-                why = "unknown tags were left"
+                why = "tags were left that are not known here"
                 return Match(scan.view.get_text_start(a), scan.view.get_text_end(b), None, "unknown", "", why=why)
     return None
 

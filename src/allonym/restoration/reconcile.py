@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 
-SURPLUS = "a number or word for {label} occurs more or less often than the plan put it there"
+SURPLUS = "a number or word that stands for {label} was left: it stands here more or less often than in the plan"
 
 Expected = Mapping[str, Sequence[str]]
 """The originals of each replacement that a plan made, one for each occurrence, in reading order."""
@@ -40,9 +40,9 @@ def reconcile_with_plan(
             continue
         if i not in matched_rows and not (row.is_ordinary and i in there):
             missing += 1
-            notes.append(f"a replacement for {row.label} is no longer in the text")
+            notes.append(f"this text does not mention one {row.label} of the original")
         elif row.has_variants and whole_counts[i] not in (0, len(expected[row.text])):
-            notes.append(f"one {row.label} was restored as its fullest name throughout")
+            notes.append(f"one {row.label} has several names in the original; the fullest stands everywhere")
     used = Counter[int]()
     out = []
     for m in settled:

@@ -11,7 +11,7 @@ from allonym.restoration.hits import Match
 from allonym.restoration.index import Index
 from allonym.restoration.residue import Residue
 
-_ORDINARY = "numbers and ordinary words that are also replacements were left"
+_ORDINARY = "numbers and ordinary words were left, since they may be the text's own"
 
 
 @dataclass(frozen=True, slots=True)

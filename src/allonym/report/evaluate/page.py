@@ -186,7 +186,7 @@ LIMITS = (
 )
 _SIDES = {"risk": "Risk", "utility": "Utility"}
 _INTRUDER = "linkage"
-_MEANING = "Their meaning stays at {value_text} of 1 to what it was (unrelated texts: {chance_text})."
+_MEANING = "Before and after are alike in meaning to {value_text} of 1 (unrelated texts: {chance_text})."
 _SMALL = 0.02  # loss of accuracy that an interval must rule out, for it to be called none
 _NEAR = 0.1  # as much above chance an interval may reach at most, and twice chance, to be called no more than guessing
 
@@ -334,12 +334,12 @@ def _write_linkage_template(result: Values) -> str:
 
 def _describe_classifier_loss(row: Values) -> str:
     loss = row.get_estimate("value")
-    value, low, high = (format_number(100 * number, "number", 1) for number in (loss.value, loss.low, loss.high))
+    value, gain, most = (format_number(100 * number, "number", 1) for number in (loss.value, -loss.low, loss.high))
     if loss.low > 0:
         return f"A classifier that learns from them loses {value} points."
     if loss.high < _SMALL:
         return "A classifier learns from them no worse than before, as far as can be told."
-    return f"Whether a classifier learns worse from them is open: a loss of {low} to {high} points."
+    return f"Whether a classifier learns worse from them is open: from {gain} points better to {most} worse."
 
 
 def _list_warnings(result: Values, lines: list[Values]) -> Iterator[str]:

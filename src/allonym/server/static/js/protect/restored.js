@@ -4,7 +4,7 @@ import { badge, fill, h, notice } from "../ui.js";
 import { paint, readable } from "../families.js";
 
 const TOKEN = /\[[A-Z][A-Z_ ]*_\d+\]|<[A-Z][A-Z_ ]* (?:\d+|"?[0-9A-Fa-f]{6,}"?)>/g;
-const MISSING = /^a replacement for ([A-Z_0-9]+) is no longer in the text$/;
+const MISSING = /^this text does not mention one ([A-Z_0-9]+) of the original$/;
 const RULES = {
   exact: "as it was written", case: "other capitals", spacing: "other spacing", typo: "a slip of the pen", shortened: "a part of the name",
 };
@@ -60,7 +60,7 @@ function remarks(notes) {
     if (gone) missing.push(readable(gone[1]).toLowerCase());
     else rest.push(sentence(note));
   }
-  return missing.length ? [`No longer in the text: ${missing.join(", ")}.`, ...rest] : rest;
+  return missing.length ? [`Not mentioned in this text: ${missing.join(", ")}.`, ...rest] : rest;
 }
 
 function sentence(words) {
