@@ -130,6 +130,9 @@ def test_reader_score_counts_what_disturbs_a_reader():
     assert score.replaced_per_100 == 37.5 and score.lower_case_per_100 == 18.75
     assert score + score == ReaderScore(32, 12, 4, 6, 2, 2)
     assert measure_reader_score("", []) == ReaderScore() and ReaderScore().replaced_per_100 == 0
-    assert "per 100 words: 37.5 replacements" in score.to_text() and "1 of 1 repeated" in score.to_text()
+    assert (
+        "37.5 replacements and 18.8 replaced words in small letters per 100 words" in score.to_text()
+        and "1 of 1 repeated" in score.to_text()
+    )
     same = [Edit(0, 3, "Cy", "PERSON"), Edit(4, 7, "CY", "PERSON")]  # the case of a pseudonym follows its place
     assert measure_reader_score("Ada ADA", same) == ReaderScore(2, 2, 1, 0, 1, 0)

@@ -96,14 +96,14 @@ def test_the_certificate_tells_of_a_key_or_a_vault(more, expected):
 def test_what_was_not_measured_is_said():
     text = write_statement()
     assert text.count("Not measured.") == 2 and "Nobody is recorded to have read the result" in text
-    assert "Not measured: intruders and what is left about each person." in text
+    assert "Not measured: what intruders find and what is left about each person." in text
     assert "0.00" not in text and "0 %" not in text
 
 
 def test_files_without_measures_measure_nothing():
     text = write_statement(evaluation={"texts": 3}, cards={"texts": 3})
     assert text.count("Not measured.") == 2
-    assert "Not measured: intruders and what is left about each person." in text
+    assert "Not measured: what intruders find and what is left about each person." in text
 
 
 def test_what_was_done_found_and_not_read_is_told():

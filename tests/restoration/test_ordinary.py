@@ -115,7 +115,7 @@ def test_with_the_plan_only_their_number_tells():
     assert (done.text, done.restored, done.unknown) == ("room 45, it costs 45%", 0, 2)
     assert "more or less often" in done.notes[0]
     gone = restore("The patient.", plan=plan)
-    assert (gone.unknown, gone.missing) == (0, 1) and "no longer" in gone.notes[0]
+    assert (gone.unknown, gone.missing) == (0, 1) and "does not mention" in gone.notes[0]
     assert "".join(restore_stream(["The patient: 45."], plan=plan)) == "The patient: 45."
 
 

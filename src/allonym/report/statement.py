@@ -68,7 +68,7 @@ def statement_page(
     values = Values(run)
     people = _get_cards(cards)
     intrusion = tuple(describe_intruders(Values(evaluation))) if evaluation else ()
-    missing = [] if intrusion else ["intruders"]
+    missing = [] if intrusion else ["what intruders find"]
     missing += ["what is left about each person"] if people is None else []
     return Page(
         "Statement on an anonymisation",
@@ -237,9 +237,10 @@ def _describe_reviews(reviews: Plain | None) -> Iterator[Block]:
 
 def _draw_decision() -> Iterator[Block]:
     yield Text("Share with: ( ) nobody  ( ) named people under an agreement  ( ) registered users  ( ) the public")
+    yield Text("Conditions, if any:")
     heads = (Column(""), Column("Name"), Column("Date"), Column("Signature"))
     tasks = ("Made by", "Read by", "Decided by")
-    yield Table("", heads, tuple(Row((task, "", "", "")) for task in tasks), "Conditions, if any:")
+    yield Table("", heads, tuple(Row((task, "", "", "")) for task in tasks))
 
 
 def _write_methods(run: Values) -> str:
@@ -276,7 +277,8 @@ def _draw_certificate(run: Values) -> Iterator[Block]:
     reader = run.get_part("reader")
     if reader.get("words"):
         yield Text(
-            f"Of {int(reader['words']):,} words, {float(reader['replaced_per_100']):.1f} in 100 were replaced, "
-            f"{float(reader['lower_case_per_100']):.1f} in 100 of small letters, most of which identify nobody."
+            f"The originals have {int(reader['words']):,} words. In 100 words, {float(reader['replaced_per_100']):.1f} "
+            f"places were replaced; of words in small letters, most of which identify nobody, "
+            f"{float(reader['lower_case_per_100']):.1f}."
         )
     yield Text(_LOG)

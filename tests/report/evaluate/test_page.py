@@ -119,7 +119,7 @@ def test_a_loss_that_the_interval_does_not_rule_out_is_open():
     result["headlines"][2]["value"] = number(0.05, -0.01, 0.11)
     said = lead(report.evaluation_page(result))
     assert "no worse than before" not in said
-    assert "to 11.0 points" in said
+    assert "from 1.0 points better to 11.0 worse" in said
 
 
 def test_texts_that_no_intruder_was_tried_on_are_told():
