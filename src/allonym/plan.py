@@ -212,12 +212,12 @@ class ReaderScore(Serialisable):
     def to_text(self) -> str:
         """Return the score as one line; what is zero is left out."""
         small = f" and {self.lower_case_per_100:.1f} replaced words in small letters" if self.lower_case else ""
-        said = [f"{self.replaced_per_100:.1f} replacements{small} per 100 words"]
+        parts = [f"{self.replaced_per_100:.1f} replacements{small} per 100 words"]
         if self.touching:
-            said.append(f"{self.touching:,} directly behind another")
+            parts.append(f"{self.touching:,} directly behind another")
         if self.split:
-            said.append(f"{self.split:,} of {self.repeated:,} repeated names or values have several replacements")
-        return f"readability: {'; '.join(said)}"
+            parts.append(f"{self.split:,} of {self.repeated:,} repeated names or values have several replacements")
+        return f"readability: {'; '.join(parts)}"
 
 
 def measure_reader_score(text: str, edits: Iterable[Edit]) -> ReaderScore:
