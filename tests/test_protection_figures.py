@@ -13,7 +13,7 @@ from allonym.evaluate.study import HEADLINES, list_headlines
 from allonym.intruder.panel import INTRUDERS
 from allonym.report.evaluate.risk import hardening_section
 from allonym.report.page import Figures
-from allonym.report.panel import PANEL, describe_worst, panel_section
+from allonym.report.panel import PANEL, describe_worst, draw_panel
 from allonym.report.sections import parse_fields
 from allonym.report.values import Values
 
@@ -125,8 +125,8 @@ def test_the_headline_is_the_worst_of_the_panel_and_names_it(name):
     assert f"the {name} intruder" in describe_worst(Values(panel))
     first = next(iter(parse_fields(PANEL[0].fields)))
     assert first.source == "worst.identified" and "{worst.name}" in first.note
-    section = panel_section(panel)
-    assert f"by the {name} intruder, who {INTRUDERS[name]}" in section.blocks[0].figures[0].note
+    blocks = list(draw_panel(Values({"panel": panel})))
+    assert f"by the {name} intruder, who {INTRUDERS[name]}" in blocks[0].figures[0].note
     (line,) = [row for row in list_headlines({"linkage": {"panel": panel}}) if row["measure"] == "linkage"]
     assert f"the {name} intruder, who {INTRUDERS[name]}" in line["note"]
 
@@ -142,7 +142,7 @@ def test_where_nothing_was_measured_no_figure_is_shown():
     panel = make_panel()
     panel["worst"] = next(row for row in panel["rows"] if row["name"] == "naive")
     assert describe_worst(Values(panel)) == "Who is identified was not measured: no background."
-    assert "Identified at worst" not in str(panel_section(panel))
+    assert "Identified at worst" not in str(list(draw_panel(Values({"panel": panel}))))
 
 
 def test_no_headline_of_risk_rests_on_one_intruder_alone():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from allonym.report.page import Axis
-from allonym.report.sections import BarChart, KeyFigures, Paragraph, Parts, SectionSpec, ValueTable
+from collections.abc import Iterator
+
+from allonym.report.page import Axis, Block
+from allonym.report.sections import BarChart, KeyFigures, Paragraph, Parts, ValueTable, draw_parts
 from allonym.report.values import Plain, Values, get_missing_reason
 
 _LEAD = (
@@ -60,7 +62,7 @@ def list_panel_groups(panel: Values) -> list[Values]:
     ]
 
 
-def describe_guesses(panel: Values) -> Plain:
+def _describe_guesses(panel: Values) -> Plain:
     """Word which guesses count: the first, or the first k."""
     rank, among = int(panel.get("rank") or 1), panel.get_value("worst.among")
     judged = f" of {among}" if among else ""
@@ -112,4 +114,8 @@ PANEL: Parts = (
 )
 """The worst intruder, the table of all, and a chart of it; drawn from the plain values of a panel."""
 
-panel_section = SectionSpec("Panel of intruders", "panel", "rows", PANEL, describe_guesses)
+
+def draw_panel(result: Values, parts: Parts = PANEL) -> Iterator[Block]:
+    """Yield the blocks of the panel of a result; none where it has none."""
+    if panel := result.get_part("panel"):
+        yield from draw_parts(parts, Values({**panel, **_describe_guesses(panel)}))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from allonym.report.page import Axis, Block, Chart, Guide, Matrix, Point, Series, Square
-from allonym.report.panel import PANEL, describe_guesses
+from allonym.report.panel import draw_panel
 from allonym.report.sections import (
     BarChart,
     Folded,
@@ -230,12 +230,6 @@ def _list_found_and_missed_terms(result: Values) -> list[Plain]:
     ]
 
 
-def _draw_panel(result: Values) -> Iterator[Block]:
-    panel = result.get_part("panel")
-    if panel:
-        yield from draw_parts(PANEL, Values({**panel, **describe_guesses(panel)}))
-
-
 def _explain_missing_linkage(result: Values) -> str:
     return get_missing_reason(result.get_value("all.after")).capitalize() + "."
 
@@ -245,7 +239,7 @@ linkage_section = SectionSpec(
     "linkage",
     "all",
     (
-        _draw_panel,
+        draw_panel,
         Paragraph(_describe_linkage_intruder),
         BarChart(
             "Texts whose subject comes first",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from allonym.report.page import Axis, Bar, Bars, Block, Chart, Group, Guide, Point, Series, Tag
-from allonym.report.panel import PANEL, describe_guesses
+from allonym.report.panel import draw_panel
 from allonym.report.sections import (
     Folded,
     KeyFigures,
@@ -15,7 +15,6 @@ from allonym.report.sections import (
     SectionSpec,
     ValueTable,
     Warn,
-    draw_parts,
     make_verdict_colour,
 )
 from allonym.report.values import Plain, Values, format_number
@@ -338,11 +337,6 @@ _LEVEL = """
 """
 
 
-def _draw_hardening_panel(result: Values) -> Iterator[Block]:
-    panel = result.get_part("panel")
-    yield from draw_parts(PANEL, Values({**panel, **describe_guesses(panel)}))
-
-
 def _list_hardening_groups(result: Values) -> list[Plain]:
     return [{**group.get_part("chosen"), "name": group["name"]} for group in result.list_rows("groups")]
 
@@ -382,7 +376,7 @@ hardening_section = SectionSpec(
     "hardening",
     lambda result: result.get("levels") and result.get("chosen"),
     (
-        _draw_hardening_panel,
+        draw_panel,
         Paragraph(_HARDENING_LEAD, "lead"),
         KeyFigures(_HARDENING_FIGURES, before=_BEFORE),
         Warn(_STILL, when="still_found"),

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from allonym.report.page import Axis, Block, Facts, Figure, Figures, Notice, Page, Section, Settings, Text, Tone
-from allonym.report.panel import PANEL, describe_guesses, describe_worst
-from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable, draw_parts
+from allonym.report.panel import PANEL, describe_worst, draw_panel
+from allonym.report.sections import BarChart, KeyFigures, Paragraph, SectionSpec, ValueTable
 from allonym.report.swap.clusters import clusters_section, uniqueness_section
 from allonym.report.swap.intruders import SENSITIVE, intruders_section, passages_section
 from allonym.report.swap.releases import grid_section, releases_section
@@ -39,8 +39,7 @@ def draw_summary(result: Search) -> Iterator[Block]:
     ]
     if sentences:
         yield Text(" ".join(sentences), "lead")
-    if panel:
-        yield from draw_parts(PANEL[:1], Values({**panel, **describe_guesses(panel)}))
+    yield from draw_panel(result, PANEL[:1])
     if figures := (*map(_make_attack_key_figure, attacks), *_make_key_figures(result)):
         yield Figures(figures)
 

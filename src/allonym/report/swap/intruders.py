@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from allonym.report import page
-from allonym.report.panel import PANEL, describe_guesses
+from allonym.report.panel import draw_panel
 from allonym.report.sections import Folded, Paragraph, SectionSpec, ValueTable, Warn, draw_parts
 from allonym.report.values import Plain, Values, format_number, read_estimate
 
@@ -47,11 +47,6 @@ def _list_told_stages(result: Values) -> list[str]:
 
 def _name_told_stage(stage: str) -> str:
     return f"Told: {'interchanged' if stage == 'swapped' else stage}"
-
-
-def _draw_panel(result: Values) -> Iterator[page.Block]:
-    if panel := result.get_part("panel"):
-        yield from draw_parts(PANEL, Values({**panel, **describe_guesses(panel)}))
 
 
 def _draw_accuracy_bars(result: Values) -> Iterator[page.Block]:
@@ -130,7 +125,7 @@ intruders_section = SectionSpec(
     "intruders",
     "attacks",
     (
-        _draw_panel,
+        draw_panel,
         Paragraph(_LEAD),
         _draw_accuracy_bars,
         ValueTable("Accuracy, mean and SD over the runs", _list_accuracies, _specify_accuracy_columns),
