@@ -4,10 +4,11 @@ usage: python benchmarks/files.py make FOLDER           writes 170 files, in fiv
        python benchmarks/files.py run FOLDER [--libreoffice] [--policy default] [--largest N]
 
 ``run`` anonymises these, or other files in FOLDER, one by one, keeps the results in FOLDER-safe, and prints for each
-format: files, encrypted ones (which are refused), treated, opened by a library of the format (and by LibreOffice),
-header, number and formula cells that are the same, originals that a plan covered and that can still be read (left), and
-planted ones that no plan covered (missed). In files that others made nothing is planted, and no header is known. The
-last line is JSON.
+format: files, encrypted ones (which are refused), damaged ones (that the library of the format does not open either, and
+that are refused, or not opened afterwards), treated, opened by that library (and by LibreOffice), header, number and
+formula cells of workbooks that are the same, originals that a plan covered and that can still be read (left), planted
+ones that no plan covered (missed), seconds per MB and per page (PDF, pictures). In files that others made nothing is planted, and
+the first row of texts that has numbers or dates below it is the header. The last line is JSON, with the peak memory.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import html
 import io
 import json
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -39,7 +41,8 @@ from allonym.files import anonymize_path
 OFFICE = ("docx", "docm", "xlsx", "xlsm", "pptx", "odt", "ods", "odp", "rtf", "doc", "xls", "ppt")
 _ENCRYPTED = re.compile(r"(?i)encrypt|password")
 MACRO_DOCUMENT = "application/vnd.ms-word.document.macroEnabled.main+xml"
-COUNTS = ("files", "encrypted", "treated", "opened", "libreoffice", "cells", "cells_same", "left", "missed")
+COUNTS = ("files", "encrypted", "damaged", "treated", "opened", "libreoffice", "cells", "cells_same", "left", "missed")
+SIZES = ("seconds", "bytes", "pages")
 
 
 def open_file(path: Path) -> None:
@@ -93,7 +96,7 @@ def open_file(path: Path) -> None:
         assert len(pypdfium2.PdfDocument(data))
     elif suffix == "eml":
         mail = message_from_bytes(data, policy=MODERN)
-        assert mail["From"].addresses and [part.get_content_type() for part in mail.walk()]
+        assert ("From" not in mail or mail["From"].addresses) and all(part.items() for part in mail.walk() if len(part))
     elif suffix == "csv":
         rows = list(csv.reader(io.StringIO(data.decode("cp1252")), delimiter=";"))
         assert len({len(row) for row in rows}) == 1
@@ -108,28 +111,71 @@ def open_file(path: Path) -> None:
         assert lines.count("BEGIN:VCARD") == lines.count("END:VCARD") and all(":" in x or x[0] == " " for x in lines)
 
 
-def read_cells(path: Path) -> tuple[list[str], dict[tuple[int, str], Any]]:
-    """Return the names of the sheets, and the cells of a workbook by sheet and place."""
+def can_open(path: Path) -> bool:
+    """Tell whether a library of the format opens a file."""
+    try:
+        open_file(path)
+    except Exception:
+        return False
+    return True
+
+
+def count_pages(path: Path) -> int:
+    """Return the number of pages of a PDF or a picture; 0 of other files, which have no fixed ones."""
+    if path.suffix == ".pdf":
+        import pypdfium2
+
+        return len(pypdfium2.PdfDocument(path))
+    return int(path.suffix in (".png", ".jpg", ".jpeg"))
+
+
+def read_cells(path: Path) -> tuple[list[str], dict[tuple[int, int, int], Any]]:
+    """Return the names of the sheets, and the cells of a workbook by sheet, row and column."""
     import openpyxl
 
     book = openpyxl.load_workbook(path)
-    cells = {(n, c.coordinate): c.value for n, s in enumerate(book.worksheets) for row in s.iter_rows() for c in row}
-    return book.sheetnames, {place: value for place, value in cells.items() if value is not None}
+    cells = {(n, c.row, c.column): c.value for n, s in enumerate(book.worksheets) for row in s.iter_rows() for c in row}
+    shown = {place: getattr(value, "text", value) for place, value in cells.items()}  # an array's formula
+    return book.sheetnames, {place: value for place, value in shown.items() if value is not None}
 
 
-def count_same_cells(before: Path, after: Path) -> tuple[int, int]:
-    """Return how many header, number and formula cells there are, and how many of them are the same afterwards."""
+def find_headers(cells: dict[tuple[int, int, int], Any]) -> dict[int, int]:
+    """Return the row of the header of each sheet that has one: the first of texts with numbers or dates below one."""
+    rows: dict[tuple[int, int], dict[int, Any]] = defaultdict(dict)
+    columns: dict[tuple[int, int], list[tuple[int, Any]]] = defaultdict(list)
+    for (sheet, row, column), value in sorted(cells.items()):
+        rows[sheet, row][column] = value
+        columns[sheet, column].append((row, value))
+    headers: dict[int, int] = {}
+    for (sheet, row), values in sorted(rows.items()):
+        if len(values) < 2 or sheet in headers or not all(isinstance(v, str) and v[:1] != "=" for v in values.values()):
+            continue
+        below = [[v for r, v in columns[sheet, column] if r > row] for column in values]
+        if any(len(vs) > 1 and not any(isinstance(v, str) for v in vs) for vs in below):
+            headers[sheet] = row
+    return headers
+
+
+def count_same_cells(before: Path, after: Path, is_known: bool) -> tuple[int, int]:
+    """Return how many header, number and formula cells there are, and how many of them are the same afterwards.
+
+    ``is_known``: the workbook is one of ours, whose headers are known.
+    """
     old_names, old = read_cells(before)
     new_names, new = read_cells(after)
+    headers = {0: 1, 1: 1, 3: 1} if is_known else find_headers(old)
     total = same = 0
-    for (sheet, place), value in old.items():
-        is_header = sheet in (0, 1, 3) and re.fullmatch(r"[A-Z]+1", place) is not None
-        if not (is_header or isinstance(value, (int, float)) or str(value).startswith("=")):
+    for (sheet, row, column), value in old.items():
+        if not (row == headers.get(sheet) or isinstance(value, (int, float)) or str(value).startswith("=")):
             continue
         total += 1
         for a, b in zip(old_names, new_names, strict=True) if isinstance(value, str) else ():
-            value = value.replace(f"'{a}'!", f"'{b}'!")
-        same += new.get((sheet, place)) == value
+            value = value.replace(f"'{a}'!", f"'{b}'!").replace(f"{a}!", f"'{b}'!" if a != b else f"{a}!")
+        is_same = new.get((sheet, row, column)) == value
+        same += is_same
+        if not is_same and not is_known:
+            kind = "header" if row == headers.get(sheet) else "cell"
+            print(f"  {kind} changed: {before.name}: sheet {sheet + 1}, row {row}, column {column}")
     return total, same
 
 
@@ -161,10 +207,10 @@ def read_texts(data: bytes, suffix: str) -> str:
     return f"{text}\n{plain}\n{re.sub(r'<[^>]*>', '', plain)}" if suffix not in ("txt", "log") else text
 
 
-def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -> dict[str, dict[str, int]]:
+def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -> dict[str, dict[str, Any]]:
     safe = folder.with_name(f"{folder.name}-safe")
     words = {w.language: w for w in read_words()}
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(COUNTS, 0))
+    counts: dict[str, dict[str, Any]] = defaultdict(lambda: dict.fromkeys((*COUNTS, *SIZES), 0))
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.stat().st_size <= largest):
         count = counts[path.suffix[1:].lower()]
         count["files"] += 1
@@ -172,12 +218,15 @@ def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory() as work:
             plans = Path(work, "plans.jsonl")
+            began = time.monotonic()
             try:
                 report = anonymize_path(path, target, policy, plans=plans, originals=True, overwrite=True)
             except Exception as error:
                 count["encrypted"] += isinstance(error, AllonymError) and bool(_ENCRYPTED.search(str(error)))
                 outcome = "refused" if isinstance(error, AllonymError) else "crashed"
-                print(f"  {outcome}: {path.name}: {error}")
+                is_damaged = outcome == "refused" and not _ENCRYPTED.search(str(error)) and not can_open(path)
+                count["damaged"] += is_damaged
+                print(f"  {outcome}{', damaged' if is_damaged else ''}: {path.name}: {error}")
                 target.unlink(missing_ok=True)
                 continue
             if report.quarantined:
@@ -185,18 +234,26 @@ def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -
                 continue
             covered = _read_covered(plans)
         count["treated"] += 1
+        count["seconds"] += time.monotonic() - began
+        count["bytes"] += path.stat().st_size
+        count["pages"] += count_pages(path)
         try:
             open_file(target)
             count["opened"] += 1
         except Exception as error:
-            print(f"  not opened: {path.name}: {type(error).__name__}: {error}")
-        if (planted := words.get(path.name[:2])) is None or path.name[2:3] != "-":
+            is_damaged = not can_open(path)
+            count["damaged"] += is_damaged
+            count["treated"] -= is_damaged
+            print(f"  not opened{', damaged' if is_damaged else ''}: {path.name}: {type(error).__name__}: {error}")
             continue
-        _count_originals(count, read_texts(target.read_bytes(), path.suffix[1:]), covered, planted, path.name)
+        is_known = path.name[:2] in words and path.name[2:3] == "-"
         if path.suffix in (".xlsx", ".xlsm"):
-            total, same = count_same_cells(path, target)
+            total, same = count_same_cells(path, target, is_known)
             count["cells"] += total
             count["cells_same"] += same
+        if is_known:
+            text = read_texts(target.read_bytes(), path.suffix[1:])
+            _count_originals(count, text, covered, words[path.name[:2]], path.name)
     if with_libreoffice:
         _count_opened_by_libreoffice(safe, counts)
     return dict(counts)
@@ -207,7 +264,7 @@ def _read_covered(plans: Path) -> str:
     return "\n".join(str(edit.get("original")) for row in rows for edit in row.get("plan", row)["edits"])
 
 
-def _count_originals(count: dict[str, int], text: str, covered: str, words: Words, name: str) -> None:
+def _count_originals(count: dict[str, Any], text: str, covered: str, words: Words, name: str) -> None:
     for secret in words.secrets:
         if re.search(rf"(?<!\w){re.escape(secret)}(?!\w)", text):
             outcome = "left" if secret in covered else "missed"
@@ -215,7 +272,7 @@ def _count_originals(count: dict[str, int], text: str, covered: str, words: Word
             print(f"  {outcome}: {name}: {secret}")
 
 
-def _count_opened_by_libreoffice(safe: Path, counts: dict[str, dict[str, int]]) -> None:
+def _count_opened_by_libreoffice(safe: Path, counts: dict[str, dict[str, Any]]) -> None:
     for suffix in OFFICE:
         files = sorted(safe.glob(f"*.{suffix}"))
         with tempfile.TemporaryDirectory() as work:
@@ -238,11 +295,17 @@ def main() -> None:
         return
     began = time.monotonic()
     counts = run_files(options.folder, options.policy, options.libreoffice, options.largest)
-    total = {name: sum(count[name] for count in counts.values()) for name in COUNTS}
-    print(f"{'format':8}" + "".join(f"{name:>12}" for name in COUNTS))
-    for name, count in [*sorted(counts.items()), ("all", total)]:
-        print(f"{name:8}" + "".join(f"{count[key]:12}" for key in COUNTS))
-    print(json.dumps({"seconds": round(time.monotonic() - began), "all": total, **counts}))
+    counts["all"] = {name: sum(count[name] for count in counts.values()) for name in (*COUNTS, *SIZES)}
+    print(f"{'format':8}" + "".join(f"{name:>12}" for name in (*COUNTS, "s/MB", "s/page")))
+    for name, count in sorted(counts.items(), key=lambda item: (item[0] == "all", item[0])):
+        count["seconds"] = round(count["seconds"], 2)
+        rates = (count["seconds"] / max(amount, 1e-9) for amount in (count["bytes"] / 1e6, count["pages"]))
+        shown = (
+            f"{rate:12.2f}" if amount else f"{'':12}" for rate, amount in zip(rates, (1, count["pages"]), strict=True)
+        )
+        print(f"{name:8}" + "".join(f"{count[key]:12}" for key in COUNTS) + "".join(shown))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(json.dumps({"seconds": round(time.monotonic() - began), "peak_mb": peak, **counts}))
 
 
 if __name__ == "__main__":

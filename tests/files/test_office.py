@@ -198,7 +198,7 @@ def test_xlsx_a_sheet_whose_name_identifies_is_renamed_with_all_references(run):
     def named(book):
         book.active.title = "a@example.com"
         book.active.append(["Total", 3])
-        for name in ("January", "Index", "Лист1"):
+        for name in ("January", "Index", "Лист1", "Munka1"):
             book.create_sheet(name)["A1"] = "='a@example.com'!B1"
         book.defined_names["Sum"] = DefinedName("Sum", attr_text="'a@example.com'!$B$1")
         book.active["A3"].hyperlink = "#'a@example.com'!B1"
@@ -206,9 +206,27 @@ def test_xlsx_a_sheet_whose_name_identifies_is_renamed_with_all_references(run):
     out = run("a.xlsx", xlsx_bytes(named))[0]
     assert b"a@example.com" not in everything(out)
     book = openpyxl.load_workbook(io.BytesIO(out))
-    assert book.sheetnames == ["EMAIL_ADDRESS_1", "January", "Index", "Лист1"]
+    assert book.sheetnames == ["EMAIL_ADDRESS_1", "January", "Index", "Лист1", "Munka1"]
     assert book["Index"]["A1"].value == "='EMAIL_ADDRESS_1'!B1"
     assert book.defined_names["Sum"].attr_text == "'EMAIL_ADDRESS_1'!$B$1"
+
+
+def test_xlsx_cells_that_tell_no_place_are_columns_too(run):
+    import openpyxl
+
+    def filled(book):
+        book.active.append(["Full name", "Prime Rate", "Paid"])
+        for name in ("Jane Okafor", "Anna Winter", "Ole Hansen", "Mia Lang"):
+            book.active.append([name, "0.0136", "0.0119"])
+
+    data = xlsx_bytes(filled)
+    sheet = "xl/worksheets/sheet1.xml"
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        bare = re.sub(rb' (r|spans)="[^"]*"', b"", archive.read(sheet))
+    out = run("a.xlsx", changed(data, sheet, bare), Policy.load("default"))[0]
+    rows = list(openpyxl.load_workbook(io.BytesIO(out)).active.iter_rows(values_only=True))
+    assert rows[0] == ("Full name", "Prime Rate", "Paid")
+    assert rows[1:] == [(f"[PERSON_{n}]", "0.0136", "0.0119") for n in range(1, 5)]
 
 
 def test_xlsx_formulas_formats_and_kept_columns_stay(run):

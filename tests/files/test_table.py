@@ -363,6 +363,7 @@ def test_long_codes_do_not_hang(run):
         (["Oslo", "Oslo", "Bergen"], [["Narvik", "Oslo", "Bergen"]], False),
         (["Leeds", "none", "Leeds"], [["Hull", "4", "York"], ["Bath", "5", "Ely"]], False),
         (["Ada Brook", "name & city", "status:"], [["Bo Reed", "x", "y"]], False),
+        (["A", "B", "C"], [["", "MSP", ""], ["blah", "DEF", ""]], True),
     ],
 )
 def test_repeated_and_unusual_names_of_columns_are_a_header(cells, below, expected):

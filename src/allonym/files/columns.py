@@ -452,7 +452,7 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
 
     # Where nothing is found in a first row, it makes no difference whether it is data.
     unknown = [name for name, is_known in zip(filled, named, strict=True) if not is_known]
-    return not detect("\n".join(unknown), policy)
+    return all(len(span) == 1 for span in detect("\n".join(unknown), policy))  # one letter names a column, nobody
 
 
 def _differs_in_kind(index: int, name: str, rows: Sequence[Sequence[str]]) -> bool:

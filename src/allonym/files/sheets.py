@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from itertools import islice
 from typing import Any
 
@@ -70,10 +70,37 @@ def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: P
         policy: its detectors read a sample of each column.
     """
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
-    for cell in part.root.iter("{*}c"):
-        column, row = re.sub(r"\d", "", cell.get("r", "")), re.sub(r"\D", "", cell.get("r", ""))
+    for cell, column, row in _list_cells(part.root):
         rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
     return decide_grid(rows, policy)
+
+
+def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
+    """Yield each cell of a sheet with the letters of its column and the number of its row.
+
+    One that does not tell its place stands behind the one before it.
+    """
+    number = 0
+    for row in root.iter("{*}row"):
+        number = int(row.get("r") or number + 1)
+        column = 0
+        for cell in row.iterfind("{*}c"):
+            letters = re.sub(r"\d", "", cell.get("r") or _name_column(column + 1))
+            column = _number_column(letters)
+            yield cell, letters, str(number)
+
+
+def _name_column(number: int) -> str:
+    """Return the letters of a column by its number: A is 1, AA is 27."""
+    letters = ""
+    while number:
+        number, rest = divmod(number - 1, 26)
+        letters = chr(ord("A") + rest) + letters
+    return letters
+
+
+def _number_column(letters: str) -> int:
+    return reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, letters.upper(), 0)
 
 
 def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Policy) -> Sheet:

@@ -106,6 +106,11 @@ def test_what_programs_write_is_no_leak(file, name):
     check_no_leftovers(parts.data(), file[-4:], {name: ""}, "")
 
 
+def test_digits_within_a_measure_are_no_leak():
+    data = body(p("x") + '<w:pgMar left="0.78749999999999998"/>').data()
+    check_no_leftovers(data, "docx", {"99999999999": ""}, "")
+
+
 def test_every_reading_sees_each_text_once():
     data = body(p("Ada Brook was here.")).data()
     whole, *changed = read_texts_by_reader(data, "docx")

@@ -194,7 +194,8 @@ def _read_attribute_texts(node: Any, local: str) -> Iterator[str]:
         plain = str(attribute).rpartition("}")[2]
         if plain in _LOOKS or not value or _COMMON.fullmatch(value) or (inside and plain == "Target"):
             continue
-        if plain in _NAMES or local in _VALUED or plain == "Target" or _SAYS.search(value):
+        is_said = _SAYS.search(value) and not _SMALL.fullmatch(value)
+        if plain in _NAMES or local in _VALUED or plain == "Target" or is_said:
             yield str(value)
 
 
