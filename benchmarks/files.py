@@ -4,11 +4,12 @@ usage: python benchmarks/files.py make FOLDER           writes 170 files, in fiv
        python benchmarks/files.py run FOLDER [--libreoffice] [--policy default] [--largest N]
 
 ``run`` anonymises these, or other files in FOLDER, one by one, keeps the results in FOLDER-safe, and prints for each
-format: files, encrypted ones (which are refused), damaged ones (that the library of the format does not open either, and
-that are refused, or not opened afterwards), treated, opened by that library (and by LibreOffice), header, number and
-formula cells of workbooks that are the same, originals that a plan covered and that can still be read (left), planted
-ones that no plan covered (missed), seconds per MB and per page (PDF, pictures). In files that others made nothing is planted, and
-the first row of texts that has numbers or dates below it is the header. The last line is JSON, with the peak memory.
+format: files, encrypted ones (which are refused), damaged ones (which the library of the format does not open either,
+before or afterwards), treated, opened by that library (and by LibreOffice), header, number and formula cells of
+workbooks that are the same, originals that a plan covered and that can still be read (left), planted ones that no plan
+covered (missed), and seconds per MB and per page of PDFs and pictures. In files that others made nothing is planted,
+and the first row of texts that has numbers or dates below it is the header. The last line is JSON, with the peak
+memory.
 """
 
 from __future__ import annotations
