@@ -229,6 +229,66 @@ def test_xlsx_cells_that_tell_no_place_are_columns_too(run):
     assert rows[1:] == [(f"[PERSON_{n}]", "0.0136", "0.0119") for n in range(1, 5)]
 
 
+def test_xlsx_tables_keep_their_headers_and_are_renamed_with_all_references(run):
+    import openpyxl
+    from openpyxl.worksheet.table import Table
+
+    def filled(book):
+        sheet = book.active
+        sheet.append(["Flag name", "Alice Okafor met Jane Brook in Leeds."])
+        sheet.append(["Categories", "Jane Brook wrote to Okafor."])
+        sheet.append([])
+        sheet.append(["Categories", "# Athletes", "Big Cities", "Share"])
+        for row in (["Gold", 12, "Leeds", 0.5], ["Silver", 13, "York", 0.25], ["Bronze", 14, "Hull", 0.25]):
+            sheet.append(row)
+        sheet["E5"] = "=SUM(OkaforTable['# Athletes])+COUNTA(OkaforTable[[#All],[Big Cities]])"
+        table = Table(displayName="OkaforTable", ref="A4:D7")
+        sheet.add_table(table)
+
+    out = run("a.xlsx", xlsx_bytes(filled), Policy.load("default"))[0]
+    assert b"Okafor" not in everything(out)
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    assert [cell.value for cell in sheet[4]][:4] == ["Categories", "# Athletes", "Big Cities", "Share"]
+    (table,) = sheet.tables.values()
+    assert table.name == table.displayName and " " not in table.name
+    assert [column.name for column in table.tableColumns] == ["Categories", "# Athletes", "Big Cities", "Share"]
+    assert sheet["E5"].value == f"=SUM({table.name}['# Athletes])+COUNTA({table.name}[[#All],[Big Cities]])"
+    assert [sheet.cell(row, 2).value for row in (5, 6, 7)] == [12, 13, 14]
+
+
+def test_xlsx_a_word_of_several_cells_stays_where_it_is_a_header(run):
+    import openpyxl
+
+    policy = Policy.load("default").with_(columns={"Full name": "PERSON"})
+
+    def filled(book):
+        book.active.append(["Full name", "Reading"])
+        book.active.append(["Status", 1])
+        sheet = book.create_sheet("Second")
+        sheet.append(["Status", "Amount"])
+        sheet.append(["open", 2])
+
+    book = openpyxl.load_workbook(io.BytesIO(run("a.xlsx", xlsx_bytes(filled), policy)[0]))
+    assert book.worksheets[0]["A2"].value == "[PERSON_1]" and book.worksheets[1]["A1"].value == "Status"
+
+
+def test_xlsx_numbers_that_are_counts_measures_or_round_stay(run):
+    import openpyxl
+
+    rows = [(n % 3 + 1, 259103.248642121 + n, 10_000_000 * (n + 1)) for n in range(8)]
+
+    def filled(book):
+        book.active.append(["Charge", "Area", "Budget"])
+        for row in rows:
+            book.active.append(row)
+        book.active["D2"] = 4.094711806131958e231
+
+    out = run("a.xlsx", xlsx_bytes(filled), Policy.load("default"))[0]
+    sheet = openpyxl.load_workbook(io.BytesIO(out)).active
+    assert [row[:3] for row in sheet.iter_rows(min_row=2, values_only=True)] == rows
+    assert sheet["D2"].value == 4.094711806131958e231
+
+
 def test_xlsx_formulas_formats_and_kept_columns_stay(run):
     import openpyxl
 

@@ -35,6 +35,7 @@ _NEARLY_ALL = 0.9  # share of people's names in a column that is called like one
 _WHOLE = 0.9  # share of the letters and digits of a value that a finding of it covers
 _LIKE = 0.8  # share of dates or numbers by which a column is one of them
 _LEAST_CODE = 8  # digits
+_LEAST_DIGITS = 4  # of a number that a rule may call a code
 _CATEGORIES = 50
 _LONGEST_ABBREVIATION = 3
 _SHORT, _FEW_WORDS = 60, 6  # characters and words of a category or a name
@@ -50,6 +51,7 @@ _DATE = re.compile(
     rf"(?:[T ,]+{_CLOCK})?)",
     re.IGNORECASE,
 )
+_DECIMAL = re.compile(rf"{_SIGN}?\d+[.,](?:\d{{1,2}}|\d{{4,}})")
 _COMPACT = re.compile(r"\d{8}T?")
 _CODE_OF_PERSON = re.compile(r"[A-Z]{1,4}[-_./]?\d{2,}(?:[-_./]?[A-Z0-9])*")
 _NAME = re.compile(r"[^\W\d][\w .\-/()'’]{0,39}")
@@ -267,6 +269,8 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
     if numeric >= _LIKE:
         is_direct = bool(label) and policy.taxonomy.get(label).kind == "direct"
+        if is_direct and label != "LOCATION_COORDINATES" and _share(values, _is_count_or_measure) > 0.5:
+            return KEPT, "counts or measures", None
         if label and share >= _MOST and (is_direct or policy.taxonomy.within(label, "POSTAL_CODE")):
             return label, f"{_format_share(share)} of the sample is {label}", None
         if _are_long_codes(values):
@@ -311,7 +315,14 @@ def _are_long_codes(values: Sequence[str]) -> bool:
     length = len(values[0])
     if length < _LEAST_CODE or not all(v.isdigit() and len(v) == length for v in values):
         return False
+    if all(v.endswith("000") for v in values):  # round amounts
+        return False
     return len({*values}) > 1 and not (length in (10, 13, 16, 19) and all(v[0] == "1" for v in values))
+
+
+def _is_count_or_measure(value: str) -> bool:
+    """Tell whether a number is too short for a code, or has decimals."""
+    return sum(map(str.isdigit, value)) < _LEAST_DIGITS or _DECIMAL.fullmatch(value) is not None
 
 
 def _format_share(share: float) -> str:
@@ -401,11 +412,11 @@ def is_unusual_name(name: str, policy: Policy) -> bool:
 
     if not name.strip() or is_persons_name(name.strip()):
         return True
-    is_expected = _is_known_name(name) or any(name in keys for keys in policy.metadata.values())
+    is_expected = is_known_name(name) or any(name in keys for keys in policy.metadata.values())
     return not is_expected and bool(detect(name, policy))
 
 
-def _is_known_name(name: str) -> bool:
+def is_known_name(name: str) -> bool:
     """Tell whether a name consists of, or ends with, the words of columns' names."""
     lists = _read_words()
     vocabulary = lists["keep"]["words"] | lists["headers"]["words"]
@@ -430,9 +441,9 @@ def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Polic
     are_names = all(_WIDE_NAME.fullmatch(name) and not is_persons_name(name) for name in filled)
     if repeated := [name for name, times in Counter(filled).items() if times > 1]:
         is_above_others = any(_differs_in_kind(i, name, rows) for i, name in enumerate(names) if name)
-        return are_names and is_above_others and all(map(_is_known_name, repeated))
+        return are_names and is_above_others and all(map(is_known_name, repeated))
     metadata = {split_field_name(key) for keys in policy.metadata.values() for key in keys}
-    named = [_is_known_name(name) for name in filled]
+    named = [is_known_name(name) for name in filled]
     if any(split_field_name(name) in metadata for name in filled):
         return True
     plain = [_NAME.fullmatch(name) is not None for name in filled]

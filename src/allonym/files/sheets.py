@@ -25,7 +25,7 @@ LEAST_COLUMNS, LEAST_ROWS = 3, 4
 """A smaller table in a text, its row of names included, is a form, or only lays the text out."""
 
 LONGEST_SHEET_NAME = 31
-FORMULAS = frozenset(("f", "formula", "formula1", "formula2", "definedName"))
+FORMULAS = frozenset("f formula formula1 formula2 definedName calculatedColumnFormula totalsRowFormula".split())
 _LITERAL = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
 _CALL = re.compile(r"""([\w.]*)\(|\)|'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 _FORMATTING = frozenset("TEXT CELL DATEDIF INDIRECT ADDRESS GETPIVOTDATA".split())
@@ -49,6 +49,8 @@ class CellPlace:
 
 
 NOWHERE = CellPlace("", PROSE)
+HEADER = CellPlace("", KEPT)
+"""The place of the cells that have the names of columns."""
 
 
 @dataclass(slots=True)
@@ -60,7 +62,9 @@ class Sheet:
     identifiers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: Policy) -> Sheet:
+def read_sheet(
+    part: Part, shared: Sequence[str], show_date: ShowDate, policy: Policy, tables: Sequence[str] = ()
+) -> Sheet:
     """Read the columns of a sheet, and decide how its cells are treated.
 
     Args:
@@ -68,11 +72,18 @@ def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: P
         shared: the texts of the workbook's table of strings.
         show_date: tells which numbers are dates.
         policy: its detectors read a sample of each column.
+        tables: the references of the header rows of its tables, such as ``C2:F2``.
     """
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
     for cell, column, row in _list_cells(part.root):
         rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
-    return decide_grid(rows, policy)
+    sheet = decide_grid(rows, policy)
+    for reference in tables:
+        (first, row), (last, _) = map(_split_reference, reference.split(":"))
+        for column, (cell, _) in rows.get(row, {}).items():
+            if _number_column(first) <= _number_column(column) <= _number_column(last):
+                sheet.places[cell] = HEADER
+    return sheet
 
 
 def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
@@ -85,9 +96,16 @@ def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
         number = int(row.get("r") or number + 1)
         column = 0
         for cell in row.iterfind("{*}c"):
-            letters = re.sub(r"\d", "", cell.get("r") or _name_column(column + 1))
+            letters, digits = _split_reference(cell.get("r") or "")
+            letters = letters or _name_column(column + 1)
             column = _number_column(letters)
+            number = int(digits or number)
             yield cell, letters, str(number)
+
+
+def _split_reference(reference: str) -> tuple[str, str]:
+    """Return the letters of the column and the number of the row of a reference to a cell, such as ``C2``."""
+    return re.sub(r"[^A-Z]", "", reference.upper()), re.sub(r"\D", "", reference)
 
 
 def _name_column(number: int) -> str:
@@ -100,7 +118,7 @@ def _name_column(number: int) -> str:
 
 
 def _number_column(letters: str) -> int:
-    return reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, letters.upper(), 0)
+    return reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, letters, 0)
 
 
 def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Policy) -> Sheet:
@@ -132,7 +150,7 @@ def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Polic
     for row, cells in rows.items():
         for letter, (cell, text) in cells.items():
             if row == top and has_header:
-                places[cell] = CellPlace("", KEPT)
+                places[cell] = HEADER
             elif is_below or row == top:
                 role = by_letter.get(letter, UNKNOWN).get_cell_role(text)
                 places[cell] = CellPlace(names.get(letter, header.get(letter, "")) if is_below else "", role)
@@ -251,19 +269,25 @@ def _is_worded(text: str) -> bool:
     return len(words) > 1 and "!" not in text and any(word[0].isupper() and word[1:].islower() for word in words)
 
 
-def rename_references(package: Package, sheets: Mapping[str, str], names: Mapping[str, str]) -> None:
-    """Rename sheets and defined names in formulas, defined names, links and charts of a workbook.
+def rename_references(
+    package: Package, sheets: Mapping[str, str], names: Mapping[str, str], columns: Mapping[str, str]
+) -> None:
+    """Rename sheets, defined names, tables and their columns in formulas, defined names, links and charts.
 
     Args:
-        package: the workbook, whose lists of sheets and defined names are written already.
+        package: the workbook, whose lists of sheets and names are written already.
         sheets: old name of a sheet to its new one.
-        names: old defined name to its new one.
+        names: old name of a table, or defined name, to its new one.
+        columns: old name of a table's column to its new one.
     """
     forms = {f"'{old.replace(chr(39), chr(39) * 2)}'!": f"'{new}'!" for old, new in sheets.items()}
     forms |= {f"{old}!": f"'{new}'!" for old, new in sheets.items() if re.fullmatch(r"[^\W\d][\w.]*", old)}
     listed = [rf"(?<![\w.'])(?:{re.escape(form)})" for form in sorted(forms, key=len, reverse=True)]
     listed += [rf"(?<![\w.'])(?:{re.escape(name)})(?![\w.(!'])" for name in sorted(names, key=len, reverse=True)]
     forms |= names
+    brackets = {f"[{_escape_column(old)}]": f"[{_escape_column(new)}]" for old, new in columns.items() if old != new}
+    listed += map(re.escape, brackets)
+    forms |= brackets
     if not forms:
         return
     pattern = re.compile(rf"{'|'.join(listed)}|\"(?:[^\"]|\"\")*\"")
@@ -283,6 +307,11 @@ def rename_references(package: Package, sheets: Mapping[str, str], names: Mappin
             if location and rename(location) != location:
                 element.set("location", rename(location))
                 part.mark_changed()
+
+
+def _escape_column(name: str) -> str:
+    """Return the name of a table's column as formulas write it."""
+    return re.sub(r"(['\[\]#@])", r"'\1", name)
 
 
 def make_defined_name(text: str, others: Collection[str]) -> str:

@@ -12,22 +12,24 @@ report.
 
 from __future__ import annotations
 
+import copy
 import datetime
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, BinaryIO
 
 from allonym.batch import format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
-from allonym.files.columns import Column
+from allonym.files.columns import Column, is_known_name
 from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import list_part_slots
 from allonym.files.record import Format, Job, read_within_limit
 from allonym.files.sheets import (
     FORMULAS,
+    HEADER,
     NOWHERE,
     CellPlace,
     choose_shared_place,
@@ -79,7 +81,7 @@ _ATTRIBUTES = {
     "hyperlink": {"display": PROSE, "tooltip": PROSE, "location": TECHNICAL},
     "dataValidation": dict.fromkeys(("errorTitle", "error", "promptTitle", "prompt"), PROSE),
     "cfRule": {"text": TECHNICAL},
-    "tableColumn": {"name": KEPT, "totalsRowLabel": PROSE},
+    "tableColumn": {"totalsRowLabel": PROSE},
     "table": {"comment": PROSE},
     "filter": {"val": TECHNICAL},
     "customFilter": {"val": TECHNICAL},
@@ -241,7 +243,14 @@ def _list_literal_slots(part: Part, element: Any) -> Iterator[TextSlot]:
     return list_literal_slots(part, source, literals, partial(setattr, element, "text"))
 
 
+def _is_plain_header(place: CellPlace, element: Any) -> bool:
+    """Tell whether a cell, or its entry among the strings, is the name of a column, and of known words: it stays."""
+    return place is HEADER and is_known_name("".join(element.itertext()))
+
+
 def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> Iterator[TextSlot]:
+    if _is_plain_header(place, cell):
+        return
     kind = cell.get("t", "n")
     inline, value = cell.find("{*}is"), cell.find("{*}v")
     if inline is not None and _stands_for_number(inline):
@@ -255,7 +264,7 @@ def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> 
     elif kind == "n":
         text = dates.find_date(cell, value.text)
         number = _NUMBER.fullmatch(value.text) and not _ROUND.fullmatch(value.text)
-        if text is None and (number or re.fullmatch(r"\d\.\d+E\+?\d+", value.text)):
+        if text is None and (number or re.fullmatch(r"\d\.\d+E\+?1?\d", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
         if text is None and place.role not in (PROSE, KEPT):
             text = value.text.removesuffix(".0")
@@ -263,24 +272,51 @@ def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> 
             yield _make_number_slot(part, cell, text, place)
 
 
-def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """The names in a workbook that are changed: old to new.
+
+    Attributes:
+        sheets: names of sheets.
+        defined: defined names, and names of tables.
+        columns: names of the columns of tables.
+        taken: all defined names and names of tables, as they are by now.
+    """
+
+    sheets: dict[str, str] = field(default_factory=dict, repr=False)
+    defined: dict[str, str] = field(default_factory=dict, repr=False)
+    columns: dict[str, str] = field(default_factory=dict, repr=False)
+    taken: set[str] = field(default_factory=set, repr=False)
+
+    def make_slot(self, part: Part, elements: Sequence[Any], attributes: Sequence[str]) -> TextSlot:
+        """Return the slot of a defined name, or of a table's name, in the attributes of elements."""
+        old = str(elements[0].get(attributes[-1]))
+        self.taken.add(old)
+
+        def rename(new: str) -> None:
+            self.taken.discard(old)
+            self.defined[old] = make_defined_name(new, self.taken)
+            self.taken.add(self.defined[old])
+            for element in elements:
+                for attribute in attributes:
+                    element.set(attribute, self.defined[old])
+            part.mark_changed()
+
+        # Read as words, so that a name found elsewhere is found here.
+        return TextSlot(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", old), rename, role=TECHNICAL)
+
+
+def _clean_and_list_workbook(part: Part, renamed: _Names) -> Iterator[TextSlot]:
     sheets = [element for element in part.root.iter("{*}sheet") if element.get("name")]
-    names = [element for element in part.root.iter("{*}definedName") if element.get("name")]
-    new_sheets: dict[str, str] = {}
-    new_names: dict[str, str] = {}
-    part.package.last.append(partial(rename_references, part.package, new_sheets, new_names))
+    named: dict[str, list[Any]] = {}  # one for each sheet
+    for element in part.root.iter("{*}definedName"):
+        named.setdefault(str(element.get("name")), []).append(element)
+    part.package.last.append(partial(rename_references, part.package, renamed.sheets, renamed.defined, renamed.columns))
 
     def rename_sheet(sheet: Any, new: str) -> None:
         old = sheet.get("name")
-        new_sheets[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
-        sheet.set("name", new_sheets[old])
-
-    def rename_defined_name(old: str, new: str) -> None:
-        same = [element for element in names if element.get("name") == old]  # one for each sheet
-        new_names[old] = make_defined_name(new, [other.get("name") for other in names if other not in same])
-        for element in same:
-            element.set("name", new_names[old])
-        part.mark_changed()
+        renamed.sheets[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
+        sheet.set("name", renamed.sheets[old])
 
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
@@ -288,9 +324,8 @@ def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
             yield part.make_slot(element.get("name"), partial(rename_sheet, element), role=CAPTION)
         elif local == "definedName":
             name = str(element.get("name"))
-            if not name.startswith("_xlnm."):
-                # Read as words, so that a name found elsewhere is found here.
-                yield TextSlot(name.replace("_", " "), partial(rename_defined_name, name), role=TECHNICAL)
+            if not name.startswith("_xlnm.") and element is named[name][0]:
+                yield renamed.make_slot(part, named[name], ["name"])
             if element.get("comment"):
                 yield part.make_attribute_slot(element, "comment")
             if element.text:
@@ -298,6 +333,51 @@ def _clean_and_list_workbook(part: Part) -> Iterator[TextSlot]:
         elif local in _BLANKED and element.get(_BLANKED[local]):
             element.set(_BLANKED[local], "")
             part.mark_changed()
+
+
+def _list_table_slots(part: Part, renamed: _Names) -> Iterator[TextSlot]:
+    """Return the names of a table and its columns, and its comments."""
+
+    def rename_column(column: Any, new: str) -> None:
+        renamed.columns[column.get("name")] = new
+        column.set("name", new)
+
+    if part.root.get("displayName"):
+        yield renamed.make_slot(part, [part.root], ["name", "displayName"])
+    for element in part.root.iter("{*}*"):
+        name = element.get("name")
+        if get_local_name(element) == "tableColumn" and name and not is_known_name(name):
+            yield part.make_slot(name, partial(rename_column, element), role=KEPT)
+        if element.text and get_local_name(element) in FORMULAS:
+            yield from _list_literal_slots(part, element)
+        yield from _list_attribute_slots(part, element)
+
+
+def _list_header_rows(package: Package, sheet: str) -> Iterator[str]:
+    """Yield the references of the header rows of a sheet's tables."""
+    for _, target in package.list_relationships(sheet):
+        if target is not None and re.fullmatch(r"xl/tables/table\d+\.xml", target):
+            root = package.read_tree(target)
+            reference = re.fullmatch(r"([A-Z]+)(\d+):([A-Z]+)\d+", root.get("ref", ""))
+            if reference and root.get("headerRowCount", "1") != "0":
+                yield "{0}{1}:{2}{1}".format(*reference.groups())
+
+
+def _separate_headers(package: Package, strings: str, used_in: dict[int, dict[Any, CellPlace]]) -> None:
+    """Give headers entries of their own in the table of strings, where other cells have the same text."""
+    part = Part(package, strings)
+    items = list(part.root.iterfind("{*}si"))
+    for index, uses in list(used_in.items()):
+        cells = [cell for cell, place in uses.items() if place is HEADER]
+        if 0 < len(cells) < len(uses) and index < len(items):
+            items[-1].addnext(copy.deepcopy(items[index]))
+            items.append(items[-1].getnext())
+            used_in[len(items) - 1] = {cell: uses.pop(cell) for cell in cells}
+            for cell in cells:
+                cell.find("{*}v").text = str(len(items) - 1)
+            part.mark_changed()
+    if part.root.get("uniqueCount"):
+        part.root.set("uniqueCount", str(len(items)))
 
 
 def _clean_and_list_comments(part: Part) -> Iterator[TextSlot]:
@@ -315,20 +395,25 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     tasks = clean_package_and_list_tasks(package, _ALLOWED, _REFUSED, images, depth)
     if any(name.startswith("xl/externalLinks/") for name in package.dropped):
         _remove_formulas_of_links(package, tasks)
-    shared = [item for name, task in tasks.items() if task == "strings" for item in package.read_tree(name)]
     texts = _read_shared_texts(package)
     dates = _Dates.of(package)
     places: dict[Any, CellPlace] = {}
-    used_in: dict[int, list[CellPlace]] = {}
+    used_in: dict[int, dict[Any, CellPlace]] = {}
     identifiers: dict[str, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            sheet = read_sheet(Part(package, name), texts, dates.find_date, package.policy)
+            tables = list(_list_header_rows(package, name))
+            sheet = read_sheet(Part(package, name), texts, dates.find_date, package.policy, tables)
             identifiers |= sheet.identifiers
+            places |= sheet.places
             for cell, place in sheet.places.items():
-                places[cell] = place
                 if cell.get("t") == "s" and (index := cell.findtext("{*}v") or "").isdigit():
-                    used_in.setdefault(int(index), []).append(place)
+                    used_in.setdefault(int(index), {})[cell] = place
+    strings = [name for name, task in tasks.items() if task == "strings"]
+    if len(strings) == 1:
+        _separate_headers(package, strings[0], used_in)
+    shared = [item for name in strings for item in package.read_tree(name)]
+    renamed = _Names()
     for cell, place in places.items():
         # The stored result of a formula may repeat an identifier.
         value = (cell.findtext("{*}v") or "").removesuffix(".0")
@@ -338,12 +423,13 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         "sheet": partial(_clean_and_list_sheet, places=places, dates=dates),
         "chartsheet": partial(_clean_and_list_sheet, places={}, dates=dates),
         "comments": _clean_and_list_comments,
-        "workbook": _clean_and_list_workbook,
-        "table": lambda part: (slot for e in part.root.iter("{*}*") for slot in _list_attribute_slots(part, e)),
+        "workbook": partial(_clean_and_list_workbook, renamed=renamed),
+        "table": partial(_list_table_slots, renamed=renamed),
         "strings": lambda part: (
             slot
             for i, item in enumerate(shared)
-            for slot in _list_rich_text_slots(part, item, choose_shared_place(used_in.get(i, [NOWHERE])))
+            if not _is_plain_header(place := choose_shared_place([*used_in.get(i, {0: NOWHERE}).values()]), item)
+            for slot in _list_rich_text_slots(part, item, place)
         ),
     }
     names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
@@ -371,7 +457,8 @@ def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
     listed: dict[str, Column] = {}
     for name in sorted(package.list_parts(), key=lambda n: [int(d) for d in re.findall(r"\d+", n)]):
         if _ALLOWED_SHEET.fullmatch(name):
-            for column in read_sheet(Part(package, name), texts, find_date, job.policy).columns:
+            tables = list(_list_header_rows(package, name))
+            for column in read_sheet(Part(package, name), texts, find_date, job.policy, tables).columns:
                 listed.setdefault(column.name, column)
     return list(listed.values())
 

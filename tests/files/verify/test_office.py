@@ -90,6 +90,19 @@ def test_a_name_that_no_plan_reached_is_covered_where_it_stands(place):
     check_no_leftovers(repaired, "docx", {NAME: ""}, "")
 
 
+def test_a_repair_writes_the_replacement_and_leaves_references_in_formulas():
+    sheet = (
+        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><f>{}</f><v>{}</v></worksheet>'
+    )
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("[Content_Types].xml", "<Types/>")
+        archive.writestr("xl/worksheets/sheet1.xml", sheet.format('BigCity[City]&amp;"Big City"', "BigCity"))
+    with zipfile.ZipFile(io.BytesIO(cover_texts_in_package(out.getvalue(), {"Big City": "X"}))) as archive:
+        text = archive.read("xl/worksheets/sheet1.xml").decode()
+    assert '<f>BigCity[City]&amp;"X"</f><v>X</v>' in text
+
+
 @check_each_row("place", ["name of a part", "wide text"])
 def test_a_name_that_cannot_be_covered_there_is_refused(place):
     with pytest.raises(RefusedContent, match="still contains 1 of 1"):

@@ -17,7 +17,7 @@ from allonym.errors import hide_foreign_errors
 
 _OUT = {"accepted": ("del", "moveFrom"), "rejected": ("ins", "moveTo"), "raw": ()}
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
-_FORMULAS = frozenset(("f", "formula", "formula1", "formula2"))
+_FORMULAS = frozenset("f formula formula1 formula2 calculatedColumnFormula totalsRowFormula".split())
 _LITERAL = re.compile(r'"((?:[^"]|"")*)"')
 _PROGRAM = re.compile(r"(Microsoft|LibreOffice|Apache|Google|Apple|WPS)[\w ./$\-]*")
 _COMMON = re.compile(  # names that programs give
