@@ -266,11 +266,9 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     if dated >= _LIKE and not numeric > dated:
         return _choose_label("DATE", policy), "dates", None
     sample = [value[:_LONGEST_READ] for value in different[:: max(1, len(different) // _READ)][:_READ]]
-    label, share = _choose_common_label(_find_labels(name, sample, policy, models=False), policy)
+    label, share = _choose_fitting_label(_find_labels(name, sample, policy, models=False), values, policy)
     if numeric >= _LIKE:
         is_direct = bool(label) and policy.taxonomy.get(label).kind == "direct"
-        if is_direct and label != "LOCATION_COORDINATES" and _share(values, _is_count_or_measure) > 0.5:
-            return KEPT, "counts or measures", None
         if label and share >= _MOST and (is_direct or policy.taxonomy.within(label, "POSTAL_CODE")):
             return label, f"{_format_share(share)} of the sample is {label}", None
         if _are_long_codes(values):
@@ -286,7 +284,7 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     labels = _find_labels(name, sample, policy, models=True)
     if repeats:  # "DF" and "new" may be found, but in a column of few values they are no names
         labels = [x if _is_like_name(v) else "" for v, x in zip(sample, labels, strict=True)]
-    label, share = _choose_common_label(labels, policy)
+    label, share = _choose_fitting_label(labels, values, policy)
     if is_short and is_plain:
         # What a column is called goes before what its words look like: Finance is no company, and Open nobody.
         named = {
@@ -321,8 +319,9 @@ def _are_long_codes(values: Sequence[str]) -> bool:
 
 
 def _is_count_or_measure(value: str) -> bool:
-    """Tell whether a number is too short for a code, or has decimals."""
-    return sum(map(str.isdigit, value)) < _LEAST_DIGITS or _DECIMAL.fullmatch(value) is not None
+    """Tell whether a value is a number that is too short for a code, or has decimals."""
+    is_short = sum(map(str.isdigit, value)) < _LEAST_DIGITS
+    return is_number(value) and (is_short or _DECIMAL.fullmatch(value) is not None)
 
 
 def _format_share(share: float) -> str:
@@ -382,6 +381,19 @@ def _find_labels(name: str, sample: Sequence[str], policy: Policy, *, models: bo
         covers = longest is not None and _count_signs(document.text[longest.start : longest.end])
         labels.append(longest.label if longest and covers >= _WHOLE * _count_signs(document.text[a:b]) else "")
     return labels
+
+
+def _choose_fitting_label(labels: Sequence[str], values: Sequence[str], policy: Policy) -> tuple[str, float]:
+    """Return the label of most values of a sample, and the share of values that have any.
+
+    Counts and measures are no codes, whatever their column is called.
+    """
+    label, share = _choose_common_label(labels, policy)
+    if label and policy.taxonomy.get(label).kind == "direct" and label != "LOCATION_COORDINATES":
+        is_code = label.endswith(("NUMBER", "ID"))
+        if _share(values, _is_count_or_measure) > 0.5 or (is_code and not _can_hold(label, values, policy)):
+            return "", 0.0
+    return label, share
 
 
 def _count_signs(text: str) -> int:

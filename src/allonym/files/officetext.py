@@ -39,6 +39,9 @@ _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphe
 _PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row rowOff col colOff x y".split())
 _PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
 _NUMBERS = frozenset(("numCache", "numLit", "numDim"))
+ROUND = re.compile(r"-?\d{1,2}0+(?:\.0+)?")
+"""An amount, which identifies nobody."""
+
 _TECHNICAL_ROOTS = frozenset(
     "styles settings webSettings fonts numbering theme themeOverride chartStyle colorStyle "
     "tblStyleLst presentationPr viewPr".split()
@@ -168,6 +171,7 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
         elif (
             element.text
             and not is_common_office_text(element.text)
+            and not (ROUND.fullmatch(element.text) and _is_drawn_number(element))
             and not (local in _PLACES and _PLACE.fullmatch(element.text))
         ):
             others.append(_make_element_slot(part, element, TECHNICAL if local in _TECHNICAL_ELEMENTS else role))
@@ -203,9 +207,13 @@ def _list_attribute_slots(part: Part, element: Any, local: str, role: str) -> It
 
 def _make_element_slot(part: Part, element: Any, role: str) -> TextSlot:
     slot = part.make_text_slot(element, role=role)
-    if any(get_local_name(a) in _NUMBERS for a in element.iterancestors()):
+    if _is_drawn_number(element):
         return TextSlot(slot.text, lambda _: slot.set("0"))  # what is drawn must be a number
     return slot
+
+
+def _is_drawn_number(element: Any) -> bool:
+    return any(get_local_name(above) in _NUMBERS for above in element.iterancestors())
 
 
 def _join_shown_text(paragraph: Any) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from functools import partial
 
 from allonym.files.office import TYPES, XML, Package, Part, get_local_name
-from allonym.files.sheets import FORMULAS
+from allonym.files.sheets import FORMULAS, make_defined_name, make_sheet_name, rename_references
 from allonym.files.verify import LEAST_WORD, can_identify
 from allonym.text.words import find_words
 
-_FORMULAS = FORMULAS - {"definedName"}
 _LITERAL = re.compile(r'"(?:[^"]|"")*"')
 
 
@@ -43,6 +42,8 @@ def cover_texts_in_package(data: bytes, replacements: Mapping[str, str]) -> byte
         return _LITERAL.sub(lambda m: pattern.sub(cover_match, m[0]), formula)
 
     package = Package.open(data)
+    sheets: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in package.list_parts():
         if package.entries[name].startswith(b"PK\x03\x04"):
             package.entries[name] = cover_texts_in_package(package.entries[name], replacements)
@@ -50,14 +51,24 @@ def cover_texts_in_package(data: bytes, replacements: Mapping[str, str]) -> byte
             continue
         part = Part(package, name)
         for node in part.root.iter():
-            for attribute, value in list(node.attrib.items()) if isinstance(node.tag, str) else ():
+            local = get_local_name(node) if isinstance(node.tag, str) else ""
+            for attribute, value in list(node.attrib.items()) if local else ():
                 new = pattern.sub(cover_match, value)
-                if new != value and (attribute != "Target" or "TargetMode" in node.attrib):
-                    part.make_attribute_slot(node, attribute).set(new)
+                if new == value or (attribute == "Target" and "TargetMode" not in node.attrib):
+                    continue
+                if name.startswith("xl/") and local == "sheet" and attribute == "name":
+                    new = sheets[value] = make_sheet_name(new, [str(e.get("name")) for e in node.getparent()])
+                elif name.startswith("xl/") and local in ("definedName", "table") and "ame" in attribute:
+                    new = names[value] = names.get(value) or make_defined_name(new, names.values())
+                part.make_attribute_slot(node, attribute).set(new)
             for side in ("text", "tail"):
                 value = getattr(node, side) or ""
-                is_formula = side == "text" and "spreadsheetml" in str(node.tag) and get_local_name(node) in _FORMULAS
+                is_formula = side == "text" and name.startswith("xl/") and local in FORMULAS
                 new = cover_literals(value) if is_formula else pattern.sub(cover_match, value)
-                if new != value:
-                    part.make_slot(value, partial(setattr, node, side)).set(new)
+                if new == value:
+                    continue
+                part.make_slot(value, partial(setattr, node, side)).set(new)
+                if local == "v" and get_local_name(node.getparent()) == "c":
+                    node.getparent().set("t", "str")  # it is no number any more
+    rename_references(package, sheets, names, {})
     return package.to_bytes()

@@ -25,7 +25,7 @@ from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
 from allonym.files.columns import Column, is_known_name
 from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
-from allonym.files.officetext import list_part_slots
+from allonym.files.officetext import ROUND, list_part_slots
 from allonym.files.record import Format, Job, read_within_limit
 from allonym.files.sheets import (
     FORMULAS,
@@ -71,9 +71,6 @@ _ALLOWED_SHEET = re.compile(r"xl/worksheets/[^/]*\.xml")
 _LINK = re.compile(r"\[\d+\][^\[\]\"]*!")
 _CODE = re.compile(r'((?<!&)&(?:"[^"]*"|K[\dA-Fa-f]{6}|K\d\d[-+]\d{3}|\d+|[A-Za-z]))')
 _NUMBER = re.compile(r"-?\d{7,}(?:\.0+)?")
-_ROUND = re.compile(r"-?\d{1,2}0+(?:\.0+)?")
-"""An amount, which identifies nobody."""
-
 _PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?")
 _DATE_FORMATS = frozenset((*range(14, 23), *range(27, 37), *range(45, 48), *range(50, 59)))
 _TEXTS = frozenset(("oddHeader", "oddFooter", "evenHeader", "evenFooter", "firstHeader", "firstFooter"))
@@ -263,7 +260,7 @@ def _list_cell_slots(part: Part, cell: Any, place: CellPlace, dates: _Dates) -> 
         yield part.make_text_slot(value, _make_gap(place, value.text), place.role)
     elif kind == "n":
         text = dates.find_date(cell, value.text)
-        number = _NUMBER.fullmatch(value.text) and not _ROUND.fullmatch(value.text)
+        number = _NUMBER.fullmatch(value.text) and not ROUND.fullmatch(value.text)
         if text is None and (number or re.fullmatch(r"\d\.\d+E\+?1?\d", value.text)):
             text = str(int(float(value.text))) if not value.text.isdigit() else value.text
         if text is None and place.role not in (PROSE, KEPT):

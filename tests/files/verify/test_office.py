@@ -90,17 +90,25 @@ def test_a_name_that_no_plan_reached_is_covered_where_it_stands(place):
     check_no_leftovers(repaired, "docx", {NAME: ""}, "")
 
 
-def test_a_repair_writes_the_replacement_and_leaves_references_in_formulas():
-    sheet = (
-        '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><f>{}</f><v>{}</v></worksheet>'
-    )
+def test_a_repair_of_a_workbook_renames_with_all_references():
+    head = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    cell = "<c><f>BigCity[City]&amp;'Big City'!A1&amp;\"Big City\"</f><v>1</v></c><c><v>12345678</v></c>"
+    parts = {
+        "[Content_Types].xml": "<Types/>",
+        "xl/tables/table1.xml": f'<table {head} name="BigCity" displayName="BigCity"/>',
+        "xl/workbook.xml": f'<workbook {head}><sheets><sheet name="Big City"/></sheets></workbook>',
+        "xl/worksheets/sheet1.xml": f"<worksheet {head}><row>{cell}</row></worksheet>",
+    }
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("[Content_Types].xml", "<Types/>")
-        archive.writestr("xl/worksheets/sheet1.xml", sheet.format('BigCity[City]&amp;"Big City"', "BigCity"))
-    with zipfile.ZipFile(io.BytesIO(cover_texts_in_package(out.getvalue(), {"Big City": "X"}))) as archive:
-        text = archive.read("xl/worksheets/sheet1.xml").decode()
-    assert '<f>BigCity[City]&amp;"X"</f><v>X</v>' in text
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    data = cover_texts_in_package(out.getvalue(), {"Big City": "[CITY_1]", "12345678": "[GENERIC_ID_1]"})
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        table, book, sheet = (archive.read(name).decode() for name in list(parts)[1:])
+    assert 'name="_CITY_1" displayName="_CITY_1"' in table and '<sheet name="CITY_1"/>' in book
+    assert "<f>_CITY_1[City]&amp;'CITY_1'!A1&amp;\"[CITY_1]\"</f>" in sheet
+    assert '<c t="str"><v>[GENERIC_ID_1]</v></c>' in sheet
 
 
 @check_each_row("place", ["name of a part", "wide text"])
