@@ -3,7 +3,7 @@
 Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered
 becomes a text cell of one run, in which restoring puts a number again. In formulas only the texts in quotation marks
 are searched: several words as prose, the rest by rules and for what was found elsewhere. Lists to choose from are
-looked at as columns are. A sheet or a defined name that identifies is renamed, with all references. Comments, charts
+looked at as columns are. A sheet or a defined name that identifies is new_names, with all references. Comments, charts
 and drawings are anonymised. Pictures become grey unless the policy keeps them. Pivot tables (their cells stay), links
 to other files (the results of their formulas stay), embedded objects other than DOCX, XLSX and PPTX, form controls,
 data connections, slicers, histories of changes, macros and parts of an unknown kind are removed, and counted in the
@@ -277,23 +277,23 @@ class _Names:
         sheets: names of sheets.
         defined: defined names, and names of tables.
         columns: names of the columns of tables.
-        taken: all defined names and names of tables, as they are by now.
+        names: all defined names and names of tables, as they are by now.
     """
 
     sheets: dict[str, str] = field(default_factory=dict, repr=False)
     defined: dict[str, str] = field(default_factory=dict, repr=False)
     columns: dict[str, str] = field(default_factory=dict, repr=False)
-    taken: set[str] = field(default_factory=set, repr=False)
+    names: set[str] = field(default_factory=set, repr=False)
 
     def make_slot(self, part: Part, elements: Sequence[Any], attributes: Sequence[str]) -> TextSlot:
         """Return the slot of a defined name, or of a table's name, in the attributes of elements."""
         old = str(elements[0].get(attributes[-1]))
-        self.taken.add(old)
+        self.names.add(old)
 
         def rename(new: str) -> None:
-            self.taken.discard(old)
-            self.defined[old] = make_defined_name(new, self.taken)
-            self.taken.add(self.defined[old])
+            self.names.discard(old)
+            self.defined[old] = make_defined_name(new, self.names)
+            self.names.add(self.defined[old])
             for element in elements:
                 for attribute in attributes:
                     element.set(attribute, self.defined[old])
@@ -303,17 +303,19 @@ class _Names:
         return TextSlot(re.sub(r"(?<=[a-z])(?=[A-Z])|_", " ", old), rename, role=TECHNICAL)
 
 
-def _clean_and_list_workbook(part: Part, renamed: _Names) -> Iterator[TextSlot]:
+def _clean_and_list_workbook(part: Part, new_names: _Names) -> Iterator[TextSlot]:
     sheets = [element for element in part.root.iter("{*}sheet") if element.get("name")]
     named: dict[str, list[Any]] = {}  # one for each sheet
     for element in part.root.iter("{*}definedName"):
         named.setdefault(str(element.get("name")), []).append(element)
-    part.package.last.append(partial(rename_references, part.package, renamed.sheets, renamed.defined, renamed.columns))
+    part.package.last.append(
+        partial(rename_references, part.package, new_names.sheets, new_names.defined, new_names.columns)
+    )
 
     def rename_sheet(sheet: Any, new: str) -> None:
         old = sheet.get("name")
-        renamed.sheets[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
-        sheet.set("name", renamed.sheets[old])
+        new_names.sheets[old] = make_sheet_name(new, [other.get("name") for other in sheets if other is not sheet])
+        sheet.set("name", new_names.sheets[old])
 
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
@@ -322,7 +324,7 @@ def _clean_and_list_workbook(part: Part, renamed: _Names) -> Iterator[TextSlot]:
         elif local == "definedName":
             name = str(element.get("name"))
             if not name.startswith("_xlnm.") and element is named[name][0]:
-                yield renamed.make_slot(part, named[name], ["name"])
+                yield new_names.make_slot(part, named[name], ["name"])
             if element.get("comment"):
                 yield part.make_attribute_slot(element, "comment")
             if element.text:
@@ -332,15 +334,15 @@ def _clean_and_list_workbook(part: Part, renamed: _Names) -> Iterator[TextSlot]:
             part.mark_changed()
 
 
-def _list_table_slots(part: Part, renamed: _Names) -> Iterator[TextSlot]:
+def _list_table_slots(part: Part, new_names: _Names) -> Iterator[TextSlot]:
     """Return the names of a table and its columns, and its comments."""
 
     def rename_column(column: Any, new: str) -> None:
-        renamed.columns[column.get("name")] = new
+        new_names.columns[column.get("name")] = new
         column.set("name", new)
 
     if part.root.get("displayName"):
-        yield renamed.make_slot(part, [part.root], ["name", "displayName"])
+        yield new_names.make_slot(part, [part.root], ["name", "displayName"])
     for element in part.root.iter("{*}*"):
         name = element.get("name")
         if get_local_name(element) == "tableColumn" and name and not is_known_name(name):
@@ -410,7 +412,7 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     if len(strings) == 1:
         _separate_headers(package, strings[0], used_in)
     shared = [item for name in strings for item in package.read_tree(name)]
-    renamed = _Names()
+    new_names = _Names()
     for cell, place in places.items():
         # The stored result of a formula may repeat an identifier.
         value = (cell.findtext("{*}v") or "").removesuffix(".0")
@@ -420,8 +422,8 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         "sheet": partial(_clean_and_list_sheet, places=places, dates=dates),
         "chartsheet": partial(_clean_and_list_sheet, places={}, dates=dates),
         "comments": _clean_and_list_comments,
-        "workbook": partial(_clean_and_list_workbook, renamed=renamed),
-        "table": partial(_list_table_slots, renamed=renamed),
+        "workbook": partial(_clean_and_list_workbook, new_names=new_names),
+        "table": partial(_list_table_slots, new_names=new_names),
         "strings": lambda part: (
             slot
             for i, item in enumerate(shared)
