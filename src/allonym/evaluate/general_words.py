@@ -28,9 +28,11 @@ _BEFORE_PLACE = frozenset("in at from near to".split())
 _MASS = frozenset("music clothing food work sport illness time".split())
 """General nouns without a plural."""
 _IN_NUMBERS = frozenset("/.,:")
+_QUOTES = frozenset("\"'“‘")
 _BEFORE_YEAR = frozenset("in since from by until before after around circa during".split())
 _ABOUT = frozenset("about around nearly almost approximately only just exactly another least most under below".split())
 _COUNTING = frozenset("many few several these those both various numerous two three some".split())
+_AMOUNTS = frozenset("number lot lots couple variety range series kind type sort".split())
 _COMPARING = frozenset("so too more most as less least".split())
 _BEFORE_INFINITIVE = frozenset(
     "to can could will would shall should may might must do does did don doesn didn t".split()
@@ -104,15 +106,22 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
     if get_word(words, i - 1).text == "to" and words[i - 1].part == "PART":
         return (_conjugate(_choose_verb_before(words, i + 1), 0),)  # a verb, whatever the tagger says
     if word.part in _NOMINAL:
-        if after.start - word.end <= 1 and (after.part in _NOMINAL or (after.text == "-" and after.start == word.end)):
+        if (
+            after.start - word.end <= 1
+            and after.text != "/"
+            and (after.part in _NOMINAL or (after.text == "-" and after.start == word.end))
+        ):
             return ("",)
+        if after.text == "of" and word.lower_text in _AMOUNTS:
+            return ()  # a number of things
         return _list_general_nouns(words, i)
     if word.part == "VERB":
         before = get_word(words, i - 1)
         is_joined = before.text == "-" and before.end == word.start
         is_listed = before.text in (",", "and", "or") and get_word(words, i - 2).part == "ADJ"
-        if is_joined or ((before.part == "DET" or is_listed) and after.part in _NOMINAL and after.label is None):
-            return ("",)  # right-handed, a seated guest, a talented, determined player
+        is_whole = before.part == "DET" or (is_listed and after.label is None) or _is_behind_owner(words, i)
+        if is_joined or (is_whole and after.part in _NOMINAL):
+            return ("",)  # right-handed, a seated guest, a talented, determined player, with her swept hair
         verb = _choose_general_verb(words, i)
         return (verb,) if verb is not None and verb != word.lower_text else ()
     if word.part == "ADJ":
@@ -122,11 +131,18 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         if before.lower_text in ("a", "an", "the") and (
             after.part in ("ADP", "AUX", "VERB", "") or after.text in OPENING
         ):
-            return ("thing",)  # a noun, whatever the tagger says
+            return ("one" if after.text == "of" and word.lower_text.endswith("est") else "thing",)  # used as a noun
         return ("special",) if word.lower_text != "special" else ()
     if word.part == "NUM" or word.lower_text in _read_word_list("numbers", "words"):
         return _list_general_numbers(words, i)
     return ("",)
+
+
+def _is_behind_owner(words: Sequence[Word], i: int) -> bool:
+    """Tell whether a preposition and a possessive stand before word ``i``, which is no gerund."""
+    owner = get_word(words, i - 1)
+    is_owner = owner.part == "PRON" or (owner.label or "").startswith("PRONOUN")
+    return is_owner and get_word(words, i - 2).part == "ADP" and not words[i].lower_text.endswith("ing")
 
 
 def _list_general_numbers(words: Sequence[Word], i: int) -> tuple[str, ...]:
@@ -174,10 +190,21 @@ def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
             return ("somebody",) if get_word(words, i + 1).part in ("VERB", "AUX") else ("something",)
         if lead.label is not None or lead.part not in ("DET", "PRON", "ADJ", "NOUN"):
             return ("some place",)
+    many = many and before.lower_text not in ("a", "an")
+    if kind is None and get_word(words, i + 1).part == "ADJ" and get_word(words, i + 2).part in _NOMINAL:
+        return ("",)  # an adjective, whatever the tagger says
+    is_subject = (before.label or "").startswith(("PERSON", "PRONOUN"))
+    if kind is None and is_subject and many and get_word(words, i + 1).text == "to":
+        return ("comes",)  # aspires to, whatever the tagger says
     if kind is None:
         kind = "person" if stem.endswith(("ist", "eer", "ess", "man", "woman", "ian")) else "thing"
     plain = kinds.get(kind, "thing")
-    if plain == "thing" and not many and before.label is None and before.part not in _BEFORE_NOUN:
+    if (
+        plain == "thing"
+        and not many
+        and before.label is None
+        and (before.part not in _BEFORE_NOUN or before.text in ",(")
+    ):
         plain, kind = "something", "something" if kind == "thing" else kind
     is_counted = many and _is_counted(words, i)
     many = many or (not is_name and _is_bare_object(words, i))
@@ -218,6 +245,8 @@ def _is_bare_object(words: Sequence[Word], i: int) -> bool:
     while get_word(words, first - 1).part == "ADJ" and words[first - 1].label is None:
         first -= 1
     before = get_word(words, first - 1)
+    if before.part == "VERB" and get_word(words, first - 2).part in ("DET", "PUNCT"):
+        return False  # a seated guest
     return before.label is None and (before.part == "VERB" or (first < i and before.part == "ADP"))
 
 
@@ -245,7 +274,7 @@ def _to_plural(noun: str) -> str:
 _BE = frozenset("is are was were been be being am 's s re".split())
 _HAVE = frozenset("has have had having ve".split())
 _BEFORE_GERUND = frozenset("about at by for from in into of on with without".split())
-_QUESTIONS = frozenset("how what why where whether if".split())
+_QUESTIONS = frozenset("how what which why where whether if".split())
 
 
 def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
@@ -256,29 +285,29 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return None
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, next_word = before.lower_text, i + 1 + has_particle(words, i)
-    while get_word(words, next_word).part == "ADV" and words[next_word].lower_text not in _QUESTIONS:
+    while (after := get_word(words, next_word)).text[:1] in _QUOTES or after.part == "ADV":
+        if after.lower_text in _QUESTIONS or after.lower_text == "when":
+            break
         next_word += 1
     is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
     is_participle = is_past or word in _read_word_list("verbs", "participle")
     is_gerund = word.endswith("ing") and len(word) > 4
     if is_participle and not is_gerund and (lead in _BE or (not is_past and lead not in _HAVE)):
         return _choose_passive(words, next_word, has_subject=lead in _BE)
-    if is_past and before.part in ("PUNCT", "") and _is_preposition(get_word(words, next_word)):
+    if is_past and before.part in ("PUNCT", "") and _is_preposition(after):
         return "involved"  # now based in
     verb = _choose_verb_before(words, next_word)
+    if word in _read_word_list("verbs", "copulas"):
+        verb = "be"
     if verb == "go on" and _is_clause_without_that(words, i):
         verb = "have"
     if is_gerund:
         if verb == "keep":
             return ""
-        if verb == "go on":
-            return (
-                "busy"
-                if lead in _BE
-                else "something"
-                if before.part == "VERB" or _is_preposition(before)
-                else "going on"
-            )
+        if verb == "go on" and lead in _BE:
+            return "busy"
+        if verb == "go on" and (before.part == "VERB" or _is_preposition(before)):
+            return "something"
         return "" if verb == "be" and lead in _BE else _conjugate(verb, 3)
     if lead in _BEFORE_INFINITIVE:
         return "stay" if verb == "be" and lead not in ("to", "can", "could") else _conjugate(verb, 0)
@@ -286,7 +315,7 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return _conjugate(verb, 4)
     many = lead in ("they", "we", "you") or (before.part == "NOUN" and _to_singular(lead)[1])
     if is_past:
-        if before.part in _NOMINAL and word.endswith("ed") and get_word(words, next_word).lower_text == "by":
+        if before.part in _NOMINAL and word.endswith("ed") and after.lower_text == "by":
             return "noticed"
         return "were" if verb == "be" and many else _conjugate(verb, 2)
     if word.endswith("s") and not word.endswith("ss"):
@@ -297,9 +326,16 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
 def has_particle(words: Sequence[Word], i: int) -> bool:
     """Tell whether a particle follows verb ``i`` that goes with it: ``grew up in``."""
     after, second = get_word(words, i + 1), get_word(words, i + 2)
-    if after.label is not None or after.text not in _PARTICLES or after.part not in ("ADV", "ADP"):
+    if after.label is not None or after.part not in ("ADV", "ADP"):
         return False
-    return after.part == "ADV" or after.text in _ALWAYS_PARTICLES or second.part in ("ADP", "PUNCT", "CCONJ", "")
+    if after.text not in _PARTICLES:
+        return after.text == "to" and second.text == "by"
+    return (
+        after.part == "ADV"
+        or after.text in _ALWAYS_PARTICLES
+        or second.text in ("as", "by")
+        or second.part in ("ADP", "PUNCT", "CCONJ", "")
+    )
 
 
 def _is_clause_without_that(words: Sequence[Word], i: int) -> bool:
@@ -308,6 +344,8 @@ def _is_clause_without_that(words: Sequence[Word], i: int) -> bool:
     while get_word(words, i).part in ("AUX", "ADV") and words[i].label is None:
         i -= 1
     subject, noun = get_word(words, i), get_word(words, i - 1)
+    if noun.lower_text in ("that", "which"):
+        noun = get_word(words, i - 2)
     is_subject = subject.part == "PRON" or (subject.label or "").startswith(("PERSON", "PRONOUN"))
     return is_subject and noun.part == "NOUN" and noun.label is None
 
@@ -321,7 +359,7 @@ def _carries_object(words: Sequence[Word], i: int) -> bool:
     after = get_word(words, i)
     if after.label is not None and after.label.startswith(("DATE", "NUMERIC")):
         return get_word(words, i + 1).part in _NOMINAL
-    return after.label is not None or after.part in INSIDE or after.part in ("DET", "PRON")
+    return after.label is not None or (after.part in INSIDE and after.text != "due") or after.part in ("DET", "PRON")
 
 
 def _choose_passive(words: Sequence[Word], i: int, *, has_subject: bool) -> str:

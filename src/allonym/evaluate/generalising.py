@@ -122,13 +122,16 @@ class Draft:
         """Return the edits of the anonymised text: sorted, disjoint."""
         view: list[Word] = []
         new_words: dict[int, str] = {}
+        gone = self.dropped | {k for k, sentence in enumerate(self._sentences) if self._is_empty(sentence)}
+        if len(gone) == len(self._sentences):
+            gone = self.dropped
         for k, sentence in enumerate(self._sentences):
-            if k in self.dropped:
+            if k in gone:
                 new_words[len(view)] = ""
                 view.append(Word(self.words[sentence[0]].start, self.words[sentence[-1]].end, ".", "PUNCT"))
                 continue
             for i in sentence:
-                if i == sentence[0] and k - 1 in self.dropped and self._is_connective(i, sentence):
+                if i == sentence[0] and k - 1 in gone and self._is_connective(i, sentence):
                     new_words[len(view)] = ""
                 elif self.taken[i]:
                     new_words[len(view)] = self._choices[i][self.taken[i] - 1]
@@ -169,6 +172,13 @@ class Draft:
 
     def _is_left(self, i: int) -> bool:
         return self.words[i].label is None and not self.taken[i] and self._sentence_of[i] not in self.dropped
+
+    def _is_empty(self, sentence: Sequence[int]) -> bool:
+        """Tell whether a sentence says nothing any more: all of its words are general ones, and of placeholders it has
+        those of pronouns alone."""
+        changed = [self.taken[i] > 0 for i in sentence if self._choices[i]]
+        labels = [label for i in sentence if (label := self.words[i].label) is not None]
+        return any(changed) and all(changed) and all(label.startswith("PRONOUN") for label in labels)
 
     def _is_connective(self, i: int, sentence: Sequence[int]) -> bool:
         """Tell whether the first word of a sentence only joins it to the one before."""

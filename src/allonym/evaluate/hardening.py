@@ -43,7 +43,7 @@ INTRUDERS = ("naive", "blind", "adaptive")
 """The intruders of each round: who learnt from originals; who passes over the words brought in, too; who learnt from
 the hardened texts of others."""
 _STEP = 0.02  # content that a round may take: the intruders learn again after it
-_WEIGHTS = {"adaptive": 1.0, "blind": 2.0}
+_WEIGHTS = {"adaptive": 1.0, "blind": 2.5}
 _END = 0.8  # content gone at which the frontier ends
 _MARGIN = -0.03  # lead above which a text still counts as identified while words are chosen
 _IS_SAFE = 0.3  # weight of what identifies in a text that is not identified itself

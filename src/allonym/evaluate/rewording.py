@@ -21,11 +21,12 @@ LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 _BETWEEN = re.compile(r"[ \t]*-?[ \t]*")
 _OPENS = re.compile(r"[ \t]*,?[ \t]*")
-_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, )")
+_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, | | ?/ ?)")
+_COUNT_NOUNS = frozenset("group idea object organisation person place school thing".split())
 _JOINTS = frozenset(", and or but".split())
 _PAIRS = frozenset("both either neither not only n't t".split())
 """Words that ask for two adjectives, or turn the first one only."""
-_DEGREES = frozenset("very quite really rather extremely incredibly truly well".split())
+_DEGREES = frozenset("very quite really rather highly extremely incredibly truly well".split())
 
 
 def _starts_sentence(words: Sequence[Word], i: int) -> bool:
@@ -98,7 +99,9 @@ def _take_words_before(
         elif lead.end < hyphen.start or first - 2 in new_words:
             start, first = hyphen.start, first - 1
     if new == "special" and get_word(words, first - 1).lower_text == "well" and words[first - 1].start >= low:
-        start = words[first - 1].start
+        return words[first - 1].start, new
+    if start < words[run[0]].start:
+        return start, new
     article, after = get_word(words, first - 1), get_word(words, run[-1] + 1)
     if (
         new == "thing"
@@ -109,6 +112,12 @@ def _take_words_before(
         is_followed = after.part in INSIDE or after.lower_text == "of" or after.text[:1] in "-'’"
         if not is_followed and text[article.end : start].strip(" ") == "":
             return article.start, "Something" if article.text[0].isupper() else "something"
+    while first and not new_words.get(first - 1, "kept"):
+        first -= 1
+    lead = get_word(words, first - 1)
+    is_bare = lead.part in ("ADP", "VERB") and lead.label is None and lead.lower_text != "as"
+    if is_bare and new in _COUNT_NOUNS and words[run[-1]].part == "NOUN":
+        new = {"thing": "something", "person": "somebody"}.get(new, f"some {new}")
     return start, new
 
 
@@ -119,8 +128,9 @@ def _doubles_verb(words: Sequence[Word], run: Sequence[int], i: int) -> bool:
 
 
 def _find_end(words: Sequence[Word], i: int) -> int:
-    """Return where word ``i`` ends, with the particle of a verb."""
-    return words[i + 1 if words[i].part == "VERB" and has_particle(words, i) else i].end
+    """Return where word ``i`` ends, with the particle of a verb, or the "ever" of "first ever"."""
+    has_ever = words[i].part == "ADJ" and get_word(words, i + 1).text == "ever"
+    return words[i + 1 if has_ever or (words[i].part == "VERB" and has_particle(words, i)) else i].end
 
 
 def _edit_article_to_fit(text: str, start: int, low: int, next_text: str) -> list[Edit]:
@@ -169,6 +179,9 @@ def _find_removal(text: str, words: Sequence[Word], run: Sequence[int], low: int
     if start > low and text[start - 1] == "-" and start - 1 > low:
         start -= 1
     before = text[start - 1] if start > low else ""
+    if before == "(" and text[end : end + 1] == ")" and end < high:
+        start, end = start - 1, end + 1  # nothing is left in the brackets
+        before = text[start - 1] if start > low else ""
     return (*widen_removal(text, start, end, low, high, before or (" " if start else "")), "")
 
 
@@ -179,6 +192,8 @@ def _find_joint_removal(
     ``sporty and`` before ``tall``, ``and soothing`` behind ``very informative``; None where nothing does."""
     first, last = _find_first_degree(words, run[0], low), run[-1]
     near = text[max(low, get_word(words, first - 2).end) : max(words[last].end, get_word(words, last + 2).start)]
+    if _is_listed_behind_placeholder(words, run, new_words, low) and "\n" not in near:
+        return words[run[0] - 2].end, words[last].end, ""
     is_adjective = words[run[0]].part == "ADJ" or (words[run[0]].part == "VERB" and not any(new_words[i] for i in run))
     if not is_adjective or "\n" in near:
         return None
@@ -197,6 +212,20 @@ def _find_joint_removal(
     if is_special and is_before and joint.lower_text not in _PAIRS:
         return words[first].start, after.start, ""
     return None
+
+
+def _is_listed_behind_placeholder(
+    words: Sequence[Word], run: Sequence[int], new_words: Mapping[int, str], low: int
+) -> bool:
+    """Tell whether a general noun without an article says nothing beside a placeholder: ``a SINGER_1 and person``."""
+    joint, lead, after = (get_word(words, i) for i in (run[0] - 1, run[0] - 2, run[-1] + 1))
+    new = _join_distinct_words([new_words[i] for i in run])
+    if new not in _COUNT_NOUNS or joint.text not in ("and", "or", "&") or lead.label is None or lead.end < low:
+        return False
+    is_owner = lead.label.startswith("PRONOUN")
+    is_pair = any(get_word(words, run[0] - k).lower_text in ("both", "between") for k in range(3, 7))
+    goes_on = after.part in INSIDE or after.text == "of" or after.text[:1] in "-'’"
+    return not is_owner and not is_pair and not goes_on
 
 
 def _is_attribute(words: Sequence[Word], i: int) -> bool:
