@@ -297,6 +297,7 @@ def main() -> None:
     began = time.monotonic()
     counts = run_files(options.folder, options.policy, options.libreoffice, options.largest)
     counts["all"] = {name: sum(count[name] for count in counts.values()) for name in (*COUNTS, *SIZES)}
+    counts["all"]["pages"] = 0  # of a few formats only
     print(f"{'format':8}" + "".join(f"{name:>12}" for name in (*COUNTS, "s/MB", "s/page")))
     for name, count in sorted(counts.items(), key=lambda item: (item[0] == "all", item[0])):
         count["seconds"] = round(count["seconds"], 2)
