@@ -182,6 +182,10 @@ def test_given_names_of_a_list_are_two_people():
         ("It was in 1910", ("1910", "DATE", 0.9), True),
         ("Mean age: 75.7", ("75", "AGE", 0.9), False),
         ("We map it by ward for Hove", ("ward for", "STREET_ADDRESS", 0.4), False),
+        ("Ex smoker, 12 pk yr at most", ("12 pk yr", "STREET_ADDRESS", 0.2), False),
+        ("Ivy is at 12 mill rd still", ("12 mill rd", "STREET_ADDRESS", 0.2), True),
+        ("The word is owl$24 now", ("owl$24", "STREET_ADDRESS", 0.2), True),
+        ("DH allopurinol 300 daily", ("DH allopurinol 300", "STREET_ADDRESS", 0.2), False),
         ("The birth father, K.L., left", ("birth father", "OCCUPATION", 0.9), False),
         ("A teacher of Year 4 pupils", ("Year 4", "DATE", 0.9), False),
         ("In Year 1999 it was", ("Year 1999", "DATE", 0.9), True),
@@ -394,5 +398,5 @@ def test_british_spellings_of_diseases_are_known():
 
 
 def test_titles_of_german_stay_outside_of_names_in_english_texts():
-    text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni batted."
-    assert anonymize(text).text == "I met Herr [PERSON_1] and Frau [PERSON_2] in [CITY_1]. Then [PERSON_3] batted."
+    text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni came in."
+    assert anonymize(text).text == "I met Herr [PERSON_1] and Frau [PERSON_2] in [CITY_1]. Then [PERSON_3] came in."

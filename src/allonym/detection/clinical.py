@@ -9,7 +9,7 @@ from allonym.detection.words import read_common_terms, read_word_list
 from allonym.text.words import find_words
 
 _ABBREVIATION = re.compile(
-    r"\b(?:[PF]M?Hx?|[SD]H|HPC|PC|NKDA|O/E|[cC]/o|[HRDTSI]x|BP|HR|obs|sats|prn|bd|tds|od|PRN|BID|ECG|[IC]CU|Hb|SpO2|CXR|USS|Imp|GP|SOB|PHQ-9|DOB|mcg|mg)\b"
+    r"\b(?:[PF]M?Hx?|[SD]H|HPC|PC|NKDA|O/E|[cC]/o|[HRDTSI]x|BP|HR|[Oo]bs|NEWS2?|FBC|U[&+]E|T[12]DM|HTN|ETOH|DNACPR|NFR|[CM]SU|NBM|D/W|F/U|sats|prn|bd|tds|od|PRN|BID|ECG|[IC]CU|Hb|SpO2|CXR|USS|Imp|GP|SOB|PHQ-9|DOB|mcg|mg)\b"
 )
 _DOSES = frozenset("cr duo er forte la mcg mg ml mr mu sr xl xr".split())
 _LEAST_DIFFERENT = 4

@@ -101,9 +101,7 @@ _DURATION = re.compile(
     r"(?:min(?:ute)?|h(?:ou)?r|day|night|w(?:ee)?k|fortnight|month|y(?:ea)?r)s?(?:['’] (?:service|experience|notice))?"
 )
 _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
-_HOUSE_NUMBER = re.compile(
-    r"\d|(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
-)
+_STREET = re.compile(r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)")
 _NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
@@ -264,10 +262,12 @@ def _answers_call(text: str, span: Span) -> bool:
 
 
 def _is_plain_place(text: str, span: Span) -> bool:
-    """Whether a finding is an address of small letters alone, where the text has capitals: "by ward for"."""
+    """Whether a finding is an address in small letters, where the text has capitals: "by ward for", "12 pk yr"."""
     surface = text[span.start : span.end]
     is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < _SURE
-    return is_unlikely and surface.islower() and not any(map(str.isdigit, surface)) and uses_capitals(text)
+    is_plain = surface.replace(" ", "").isalnum() and not _STREET.search(surface)
+    is_numbered = any(map(str.isdigit, surface)) and (span.score >= _LIKELY or not is_plain)
+    return is_unlikely and surface.islower() and not is_numbered and uses_capitals(text)
 
 
 def _is_rank(text: str, span: Span) -> bool:
@@ -319,7 +319,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True
-    if span.label in ("PRODUCT", "ORGANIZATION") and is_prescription(surface):
+    if span.label in ("PRODUCT", "ORGANIZATION", "STREET_ADDRESS") and is_prescription(surface):
         return True
     is_heading = text[start - 1 : start] in ("", "\n") and text[end : end + 1] in ("", "\n", ":")
     if is_heading and all(word in _FIELDS or word in _UNITS for word in find_words(surface.lower())):
@@ -365,7 +365,11 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
         return True
-    if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
+    if (
+        span.label == "STREET_ADDRESS"
+        and span.score < _LIKELY
+        and not (any(map(str.isdigit, surface)) or _STREET.search(surface))
+    ):
         return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
     if _calls_number(text, start, end, span.label):
         return True
