@@ -400,3 +400,8 @@ def test_british_spellings_of_diseases_are_known():
 def test_titles_of_german_stay_outside_of_names_in_english_texts():
     text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni came in."
     assert anonymize(text).text == "I met Herr [PERSON_1] and Frau [PERSON_2] in [CITY_1]. Then [PERSON_3] came in."
+
+
+def test_abbreviations_of_nurses_make_a_note_in_which_they_name_nobody():
+    text = "0215 Obs stable. PMH T2DM, HTN. D/W Ortho, held as per Ortho. Datix done. Ring Paloma re teeth."
+    assert anonymize(text).text == text.replace("Paloma", "[PERSON_1]")
