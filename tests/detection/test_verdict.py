@@ -405,3 +405,9 @@ def test_titles_of_german_stay_outside_of_names_in_english_texts():
 def test_abbreviations_of_nurses_make_a_note_in_which_they_name_nobody():
     text = "0215 Obs stable. PMH T2DM, HTN. D/W Ortho, held as per Ortho. Datix done. Ring Paloma re teeth."
     assert anonymize(text).text == text.replace("Paloma", "[PERSON_1]")
+
+
+def test_a_verb_that_opens_a_field_is_no_part_of_a_name():
+    for before, label in (("", "PERSON"), ("comment: ", "WORK_OF_ART"), ("Likes tea\n", "WORK_OF_ART")):
+        assert weigh(f"{before}Knows Margaret well", ("Knows Margaret", label, 0.5)) == [("Margaret", "PERSON")]
+    assert weigh("Banks Margaret called", ("Banks Margaret", "PERSON", 0.9)) == [("Banks Margaret", "PERSON")]

@@ -238,6 +238,22 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     return start, end
 
 
+def part_verb_from_name(text: str, span: Span) -> Span:
+    """A finding that opens a line or a field with a verb before a given name is the name: "Knows Margaret"."""
+    verb, _, name = text[span.start : span.end].partition(" ")
+    is_verb = verb[:1].isupper() and verb.endswith("s") and verb[:-1].lower() in read_dictionary()
+    opens = text[max(0, span.start - 2) : span.start].endswith(("\n", ": ")) or not span.start
+    if (
+        opens
+        and is_verb
+        and not is_typical_name(verb.lower())
+        and is_given_name(name)
+        and span.label in ("PERSON", *SOFT)
+    ):
+        return replace(span, start=span.end - len(name), label="PERSON")
+    return span
+
+
 def _grow_handle(text: str, start: int, end: int) -> tuple[int, int]:
     """The borders of a name with the rest of the handle that it stands in: "mossyjim_72", "spice_route_sam"."""
     before, after = _HANDLE_BEFORE.search(text, max(0, start - _LONGEST_HANDLE), start), _HANDLE_AFTER.match(text, end)

@@ -30,6 +30,7 @@ from allonym.detection.borders import (
     adjust_borders,
     join_hyphenated_names,
     join_legal_forms,
+    part_verb_from_name,
     split_listed_people,
 )
 from allonym.detection.clinical import are_clinical_words, is_clinical_note, is_prescription
@@ -211,6 +212,7 @@ def _correct_label(text: str, span: Span) -> Span:
 
     One word behind "from" or "for" is no address, either: "her support worker from Mind".
     """
+    span = part_verb_from_name(text, span)
     surface = text[span.start : span.end]
     if span.label == "ORGANIZATION" and (officer := OFFICER.match(surface)):
         name = surface[officer.end() :]
@@ -390,7 +392,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         and not _is_titled(text, span)
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
-    return bool(is_eponym or _NAMED_TEST.fullmatch(surface))
+    return bool(is_eponym or _NAMED_TEST.fullmatch(surface) or (len(surface) == 1 and span.label == "PRODUCT"))
 
 
 def _is_plural(word: str) -> bool:
