@@ -72,8 +72,8 @@ _FINER = {
     "OTHER_IDENTIFYING_ATTRIBUTE": "MEDICAL_CONDITION",
 }  # what the words of a finding may make of a label
 _CODE = re.compile(r"(?:[A-Z]\w{1,11} (?=(?:\S*\d){5}))?(?=(?:\S*\d){3})(?=\S{5})[^\W_]+(?:[-/._][^\W_]+)*")
-_COUNT_OR_TIME = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}:\d{2}|\d+\.(?:1[3-9]|[2-9]\d|00)")
-"""A number with a comma for thousands, a time of day, a decimal number whose second part is no month."""
+_COUNT_OR_TIME = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}:\d{2}|\d+\.(?:1[3-9]|[2-9]\d|00)|\d+(?:\.\d+)? ?(?:[cm]?m|kg)")
+"""A number with a comma for thousands, a time of day, a decimal number whose second part is no month, a measure."""
 _GRADE, _GRADE_SCORE = re.compile(r"[A-Z]-?\d{1,2}|[A-Za-z][a-z]{3,}\d{1,2}"), 0.5
 _LONG_NUMBER = re.compile(r"(?:\w+[-/.])*\d{5,}(?:[-/.]\w+)*|[A-Z]{1,4}[-/]\d{4}[-/]\d{1,6}")
 _OLDEST = 130  # years

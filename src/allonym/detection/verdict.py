@@ -379,7 +379,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label == "LAW" and (not any(map(str.isalpha, surface)) or (surface.islower() and " " not in surface)):
         return True
-    if span.label == "OCCUPATION" and surface.islower():
+    if span.label == "OCCUPATION" and (surface.islower() or (len(words) == 1 and text.endswith("the ", 0, start))):
         head = words[-1].strip(".,;:").rpartition("-")[2]
         return head in _KIN or not is_calling(head)
     if _GRADE.match(text, end) or _GRADE.match(text, end - 4):

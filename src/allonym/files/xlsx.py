@@ -3,7 +3,7 @@
 Each column of a sheet is looked at first, see :mod:`allonym.files.columns`. A number or a date that is covered
 becomes a text cell of one run, in which restoring puts a number again. In formulas only the texts in quotation marks
 are searched: several words as prose, the rest by rules and for what was found elsewhere. Lists to choose from are
-looked at as columns are. A sheet or a defined name that identifies is new_names, with all references. Comments, charts
+looked at as columns are. A sheet or a defined name that identifies is renamed, with all references. Comments, charts
 and drawings are anonymised. Pictures become grey unless the policy keeps them. Pivot tables (their cells stay), links
 to other files (the results of their formulas stay), embedded objects other than DOCX, XLSX and PPTX, form controls,
 data connections, slicers, histories of changes, macros and parts of an unknown kind are removed, and counted in the
