@@ -25,7 +25,7 @@ LETTERS = {
 """Letters, forms and mails in European languages, without a tagger of these: their number, the two floors of all, and what
 is covered in the worst language. Of the held-out ones only what the package found in German was read; the six languages were read after a first run."""
 
-COVERED_IN_KIND, NEEDLESS_IN_KIND = 0.97, 28.0
+COVERED_IN_KIND, NEEDLESS_IN_KIND = 0.96, 28.0
 """The same for the worst kind of text."""
 
 
