@@ -84,7 +84,7 @@ _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
 _FORMAT = re.compile(r"(?i)(?:dd?|mm?|yyyy|yy|hh?)(?:[/:. -](?:dd?|mm?|yyyy|yy|hh?|ss?)){1,6}|yyyy|x{3,40}|#{2,40}")
 """How a form asks for a date or a number: "DD/MM/YYYY"."""
-_VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d")
+_VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d|i[3579]-\d{4,5}[A-Z]*")
 _NO_DATE_OF_LETTERS = re.compile(r"\d?[A-Z]{2,6}\d?")
 """A code or an abbreviation that was taken for a date: "2WW", "BRCA2"."""
 _CONTRACTED = re.compile(r"['’]t\b")
@@ -103,6 +103,7 @@ _DURATION = re.compile(
 )
 _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
 _STREET = re.compile(r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)")
+_HOUSE_NUMBER = re.compile(rf"\d|{_STREET.pattern}")
 _NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
@@ -351,7 +352,8 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if _FORMAT.fullmatch(surface):
         return True
-    if surface.isdigit() and start > 1 and text[start - 1] in ".," and text[start - 2].isdigit():  # "11" in "3.11"
+    is_after_point = start > 1 and text[start - 1] in ".,"
+    if is_after_point and (surface == "js" or (surface.isdigit() and text[start - 2].isdigit())):  # "11" in "3.11"
         return True
     if (
         span.label == "ORGANIZATION"
@@ -367,11 +369,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
         return True
-    if (
-        span.label == "STREET_ADDRESS"
-        and span.score < _LIKELY
-        and not (any(map(str.isdigit, surface)) or _STREET.search(surface))
-    ):
+    if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
         return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
     if _calls_number(text, start, end, span.label):
         return True
