@@ -36,6 +36,13 @@ def test_before_holds_everything_and_after_nothing(run):
     assert [one for one in IDENTIFIERS if one not in before] == []
     assert [one for one in IDENTIFIERS if one in after] == []
     assert "\x1b" not in result.out
+    kept = (
+        "Thank you for calling",
+        "and is [AGE_1]",
+        "from support was wonderful",
+        "Good kettle. I paid $39.90 with card [",
+    )
+    assert [words for words in kept if words not in after] == []
 
 
 @pytest.mark.parametrize("name", ["transcripts", "textwash", "reversible"])

@@ -203,6 +203,8 @@ def test_given_names_of_a_list_are_two_people():
         ("Siobhan in Legal knows", ("Legal", "ORGANIZATION", 0.4), False),
         ("BSc Psychology, second year", ("BSc Psychology", "ORGANIZATION", 0.8), False),
         ("I use Python 3.11 here", ("11", "PRODUCT", 0.3), False),
+        ("Good kettle. I like it", ("Good kettle", "PERSON", 0.6), False),
+        ("Good anna. I like her", ("Good anna", "PERSON", 0.6), True),
         ("It drops Node.js soon", ("js", "PERSON", 0.3), False),
         ("Runs on an Intel i7-12700 here", ("i7-12700", "GENERIC_ID", 0.2), False),
         ("On the Conners scale he had 9", ("Conners", "PERSON", 0.9), False),

@@ -85,6 +85,7 @@ _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 _FORMAT = re.compile(r"(?i)(?:dd?|mm?|yyyy|yy|hh?)(?:[/:. -](?:dd?|mm?|yyyy|yy|hh?|ss?)){1,6}|yyyy|x{3,40}|#{2,40}")
 """How a form asks for a date or a number: "DD/MM/YYYY"."""
 _VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d|i[3579]-\d{4,5}[A-Z]*")
+_PRAISE = frozenset("bad fine good great lovely nice poor".split())
 _NO_DATE_OF_LETTERS = re.compile(r"\d?[A-Z]{2,6}\d?")
 """A code or an abbreviation that was taken for a date: "2WW", "BRCA2"."""
 _CONTRACTED = re.compile(r"['’]t\b")
@@ -508,9 +509,8 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             and len(words) > 1
             and chance < _CERTAIN
             and all(text[s.start + 1 : s.end].islower() and s.label in _NAMES_AND_THINGS for s in spans)
-            and all(word in read_dictionary() or word in SMALL for word in words)
-            and words[0] in read_ordinary_words()
-            and not has_listed_name(words[:1])
+            and all(word in read_dictionary() or word in SMALL or word in _PRAISE for word in words)
+            and (words[0] in _PRAISE or (words[0] in read_ordinary_words() and not has_listed_name(words[:1])))
         )
         is_abbreviation = is_shouted and surface.isalpha() and all(s.label in SOFT for s in spans)
         is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
