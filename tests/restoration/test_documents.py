@@ -206,7 +206,7 @@ def test_placeholders_that_nobody_made_and_doubled_ones_are_noticed(vault):
     assert done.text.endswith("now. ada.brook@example.com ada.brook@example.com, <EMAIL 7>, <PERSON 3>")
     whys = [one.why for one in done.residue]
     assert len(whys) == done.unknown == 3
-    assert "twice" in whys[0] and "unknown" in whys[1] and "invented" in whys[2]
+    assert "twice" in whys[0] and "not known" in whys[1] and "invented" in whys[2]
 
 
 @settings(max_examples=30, deadline=None)
