@@ -103,8 +103,8 @@ _DURATION = re.compile(
     r"(?:min(?:ute)?|h(?:ou)?r|day|night|w(?:ee)?k|fortnight|month|y(?:ea)?r)s?(?:['’] (?:service|experience|notice))?"
 )
 _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
-_STREET = re.compile(r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)")
-_HOUSE_NUMBER = re.compile(rf"\d|{_STREET.pattern}")
+_STREET_WORDS = r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
+_STREET, _HOUSE_NUMBER = re.compile(_STREET_WORDS), re.compile(r"\d|" + _STREET_WORDS)
 _NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
