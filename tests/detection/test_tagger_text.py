@@ -59,3 +59,8 @@ def test_numbers_that_are_no_dates_ages_or_addresses(surface, label, score, want
 def test_titles_are_no_findings():
     text = "Judge Wilmot sentenced him. This is my colleague Doctor White."
     assert [text[s.start : s.end] for s in allonym.detect(text)] == ["Wilmot", "White"]
+
+
+def test_endless_words_name_nobody():
+    for word in ("x" * 5000, "haha" * 30):
+        assert allonym.anonymize(f"{word} Ada Brook came.").text == f"{word} [PERSON_1] came."

@@ -77,6 +77,7 @@ _COUNT_OR_TIME = re.compile(r"\d{1,3}(?:,\d{3})+|\d{1,2}:\d{2}|\d+\.(?:1[3-9]|[2
 _GRADE, _GRADE_SCORE = re.compile(r"[A-Z]-?\d{1,2}|[A-Za-z][a-z]{3,}\d{1,2}"), 0.5
 _LONG_NUMBER = re.compile(r"(?:\w+[-/.])*\d{5,}(?:[-/.]\w+)*|[A-Z]{1,4}[-/]\d{4}[-/]\d{1,6}")
 _OLDEST = 130  # years
+_LONGEST_WORD = 100  # letters
 _NUMBERED_ROLE = re.compile(
     r"(?im)^[ \t]*(?:person|speaker|participant|respondent|interviewee|witness|caller|agent|voice) \d{1,4}(?=[ \t]*:)"
 )
@@ -197,8 +198,9 @@ def _filter_identifying_findings(text: str, findings: Sequence[Span]) -> list[Sp
 
 
 def _correct_number_label(surface: str, label: str, score: float) -> str:
-    """The label of a finding, corrected if it is a number or a code; empty if it is a count, a time or a grade."""
-    if label == "DATE" and _COUNT_OR_TIME.fullmatch(surface):
+    """The label of a finding, corrected for numbers and codes; empty if it is a count, a time, a grade or no word."""
+    is_endless = len(surface) > _LONGEST_WORD and surface.isalpha()
+    if is_endless or (label == "DATE" and _COUNT_OR_TIME.fullmatch(surface)):
         return ""
     if label == "STREET_ADDRESS" and score < _GRADE_SCORE and _GRADE.fullmatch(surface):
         return ""
