@@ -185,6 +185,7 @@ def test_given_names_of_a_list_are_two_people():
         ("Ex smoker, 12 pk yr at most", ("12 pk yr", "STREET_ADDRESS", 0.2), False),
         ("Ivy is at 12 mill rd still", ("12 mill rd", "STREET_ADDRESS", 0.2), True),
         ("The word is owl$24 now", ("owl$24", "STREET_ADDRESS", 0.2), True),
+        ("Carol lives at number thirteen", ("number thirteen", "STREET_ADDRESS", 0.6), True),
         ("DH allopurinol 300 daily", ("DH allopurinol 300", "STREET_ADDRESS", 0.2), False),
         ("The birth father, K.L., left", ("birth father", "OCCUPATION", 0.9), False),
         ("A teacher of Year 4 pupils", ("Year 4", "DATE", 0.9), False),

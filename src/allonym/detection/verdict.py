@@ -271,6 +271,7 @@ def _is_plain_place(text: str, span: Span) -> bool:
     is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < _SURE
     is_plain = surface.replace(" ", "").isalnum() and not _STREET.search(surface)
     is_numbered = any(map(str.isdigit, surface)) and (span.score >= _LIKELY or not is_plain)
+    is_numbered |= surface.startswith("number ")
     return is_unlikely and surface.islower() and not is_numbered and uses_capitals(text)
 
 
