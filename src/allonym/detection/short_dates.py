@@ -1,8 +1,8 @@
 """Dates without a year, such as 28/3, and ages without a word for years: what the text around a number tells.
 
-Such a pair of numbers may as well be a score or a fraction. It counts where it stands in a list or a range of dates,
-behind a word that takes a date, where one of its numbers can only be a day or begins with a zero, or where several
-entries of a record begin with one, in a text that has dates with slashes. A number is an age where it is said of a
+Such a pair of numbers may as well be a score or a fraction. It counts where several entries of a record begin with one;
+in a text that has dates with slashes also where it stands in a list or a range of dates, behind a word that takes a
+date, or where one of its numbers can only be a day or begins with a zero. A number is an age where it is said of a
 person: "Amira is 6 and".
 """
 
