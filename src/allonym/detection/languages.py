@@ -25,7 +25,7 @@ from allonym.detection import ANY_LANGUAGE
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import has_listed_name
 from allonym.detection.technical import find_technical_passages
-from allonym.detection.words import read_ordinary_words, read_word_list, read_words_of_languages
+from allonym.detection.words import read_ordinary_words, read_word_list, read_words_of, read_words_of_languages
 from allonym.document import Document, Interval, subtract_intervals, trim_blanks
 from allonym.policy import Policy
 from allonym.protocol import AUTO
@@ -145,7 +145,7 @@ def _list_passages_beside_english(text: str) -> tuple[Passage, ...]:
 
 def is_form_field(text: str, start: int, end: int) -> bool:
     """Tell whether some words are in a passage that is not English, and one is a word of its forms: "Geburtsort"."""
-    fields = read_words_of_languages("form_words").get(find_other_language(text, start), frozenset())
+    fields = read_words_of("form_words", find_other_language(text, start))
     return any(word.lower() in fields for word in LETTERS.findall(text, start, end))
 
 

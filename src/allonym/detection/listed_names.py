@@ -22,7 +22,7 @@ from allonym.detection.words import (
     read_no_names,
     read_ordinary_words_of,
     read_word_list,
-    read_words_of_languages,
+    read_words_of,
 )
 from allonym.document import Interval, Reach, Span
 from allonym.kb import KnowledgeBase
@@ -160,7 +160,7 @@ def _find_people(text: str, passage: Passage) -> Iterator[Interval]:
     titles = read_word_list("titles_of_other_languages")
     words = list(_WORD.finditer(text, passage.start, passage.end))
     no_names = read_no_names(passage.language)
-    no_particles = read_words_of_languages("no_particles").get(passage.language, frozenset())
+    no_particles = read_words_of("no_particles", passage.language)
     are_telling = _are_capitals_telling(text, words)
     i = 0
     while i < len(words):
@@ -168,13 +168,11 @@ def _find_people(text: str, passage: Passage) -> Iterator[Interval]:
         if is_title or _begins_name(text, words, i, passage.language, are_telling=are_telling):
             last = _find_last_word(text, words, i, titles, no_particles)
             first = i
-            while first < last and (
+            while first <= last and (
                 lower_alphanumerics(words[first][0]) in titles or (is_title and words[first][0].lower() in no_names)
             ):
                 first += 1
-            rest = words[last][0]
-            is_nobody = lower_alphanumerics(rest) in titles or (is_title and rest.lower() in no_names)
-            if last > i and not (first == last and is_nobody):
+            if last > i and first <= last:
                 yield words[first].start(), words[last].end()
                 i = last
         i += 1
@@ -185,7 +183,7 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, language: st
     word = words[i][0]
     if not _is_capitalised(word):
         return False
-    is_word = word.lower() in read_words_of_languages("given_names_too").get(language, ())
+    is_word = word.lower() in read_words_of("given_names_too", language)
     if get_name_weight(word) >= _LEAST_WEIGHT and not is_word:
         return True
     if (
@@ -196,7 +194,7 @@ def _begins_name(text: str, words: Sequence[re.Match[str]], i: int, language: st
         return False
     following = words[i + 1][0]
     is_inside = not _begins_sentence(text, words[i].start())
-    if not is_inside and word.lower() in read_ordinary_words_of(language) | read_no_names(language):
+    if not is_inside and (word.lower() in read_ordinary_words_of(language) or word.lower() in read_no_names(language)):
         return False
     has_common_word = not read_common_words().isdisjoint((fold(word), fold(following)))
     if is_inside and not has_common_word and get_name_weight(word) >= _RARE_WEIGHT:

@@ -19,7 +19,7 @@ from allonym.detection import TAGGER
 from allonym.detection.languages import ENGLISH, list_unread, name_languages
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.mentions import uses_capitals
-from allonym.detection.words import read_no_names, read_word_list, read_words_of_languages
+from allonym.detection.words import read_no_names, read_word_list, read_words_of
 from allonym.document import Document, Span
 from allonym.text.words import LETTERS
 
@@ -115,7 +115,7 @@ def _trim_ordinary_words(text: str, span: Span, language: str) -> Span | None:
     """
     words = list(LETTERS.finditer(text, span.start, span.end))
     ordinary = read_no_names(language)
-    tails = tuple(read_words_of_languages("ordinary_tails").get(language, ()))
+    tails = tuple(read_words_of("ordinary_tails", language))
     is_ordinary = all(
         word[0].lower() in ordinary or word[0].islower() or word[0].lower().endswith(tails) for word in words
     )

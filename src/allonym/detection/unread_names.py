@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from allonym.detection.languages import Passage
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import get_name_weight, has_listed_name, is_typical_name
-from allonym.detection.words import read_no_names, read_ordinary_words_of, read_words_of_languages
+from allonym.detection.words import read_no_names, read_ordinary_words_of, read_words_of, read_words_of_languages
 from allonym.document import Reach, Span
 from allonym.kb import KnowledgeBase
 from allonym.text.fold import fold
@@ -164,7 +164,7 @@ def _is_capitalised(word: str) -> bool:
 def _find_capital_runs(text: str, passage: Passage, covered: Reach) -> Iterator[Span]:
     words = list(_split_words(text, passage))
     small = _list_small_words(text, words)
-    particles = _PARTICLES - read_words_of_languages("no_particles").get(passage.language, frozenset())
+    particles = _PARTICLES - read_words_of("no_particles", passage.language)
     runs = list(_list_runs(text, words, small, read_no_names(passage.language), particles, covered))
     inside = {word.text for run in runs for word in run if not word.opens}
     ordinary = read_ordinary_words_of(passage.language)
@@ -275,8 +275,7 @@ def _find_german_names(text: str, passage: Passage, covered: Reach) -> Iterator[
     """Find listed given names alone, and towns behind prepositions, where every noun has a capital."""
     no_names = read_no_names(passage.language)
     words = list(_split_words(text, passage))
-    given_names_too = read_words_of_languages("given_names_too").get(passage.language, frozenset())
-    ordinary = no_names | given_names_too | _list_small_words(text, words)
+    ordinary = no_names | read_words_of("given_names_too", passage.language) | _list_small_words(text, words)
     names: set[str] = set()
     for is_second in (False, True):
         for word in words:
@@ -332,8 +331,8 @@ def _find_initials(text: str, passage: Passage) -> Iterator[Span]:
 
 def _find_bodies(text: str, passage: Passage) -> Iterator[Span]:
     """Find what begins with the word for a body: "Bäckerei Holtkamp", "Szkoła Podstawowa nr 7"."""
-    heads = read_words_of_languages("institutions").get(passage.language, frozenset())
-    small_heads = read_words_of_languages("small_institutions").get(passage.language, frozenset())
+    heads = read_words_of("institutions", passage.language)
+    small_heads = read_words_of("small_institutions", passage.language)
     has_noun_capitals = passage.language in _NOUNS_HAVE_CAPITALS
     for match in _WORD.finditer(text, passage.start, passage.end):
         word = match[0].rstrip(".")

@@ -35,8 +35,7 @@ def read_dictionary() -> frozenset[str]:
 @cache
 def read_ordinary_words_of(language: str) -> frozenset[str]:
     """The ordinary words of a language other than English, in lower case; none of languages without a list."""
-    listed = read_words_of_languages("ordinary").get(language, frozenset())
-    return listed.union(_read_ordinary_words_of_languages().get(language, "").split())
+    return read_words_of("ordinary", language).union(_read_ordinary_words_of_languages().get(language, "").split())
 
 
 @cache
@@ -52,21 +51,21 @@ def read_words_of_languages(name: str) -> Mapping[str, frozenset[str]]:
     return {code: frozenset(words.split()) for code, words in tomllib.loads(content)[name].items()}
 
 
+def read_words_of(name: str, language: str) -> frozenset[str]:
+    """The words of one language in a table of ``other_languages.toml``; none if the table does not have it."""
+    return read_words_of_languages(name).get(language, frozenset())
+
+
 @cache
 def read_no_names(language: str) -> frozenset[str]:
     """Words in lower case that name nobody in a language, though they may begin with a capital."""
-    tables = read_words_of_languages("no_names")
-    fields = read_words_of_languages("form_words")
-    titles = read_word_list("titles_of_other_languages")
-    greetings = read_word_list("greetings_of_other_languages")
     terms = frozenset(term for term in read_common_terms() if " " not in term)
-    return (
-        terms
-        | tables["all"]
-        | tables.get(language, frozenset())
-        | fields.get(language, frozenset())
-        | titles
-        | greetings
+    return terms.union(
+        read_words_of("no_names", "all"),
+        read_words_of("no_names", language),
+        read_words_of("form_words", language),
+        read_word_list("titles_of_other_languages"),
+        read_word_list("greetings_of_other_languages"),
     )
 
 
