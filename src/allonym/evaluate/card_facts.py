@@ -101,7 +101,8 @@ _OF_ANOTHER = re.compile(r"\b(?:against|versus|vs?\.?)\s+(?:the\s+)?$", re.IGNOR
 """What stands before an opponent's team or home."""
 _CLUB = re.compile(r"\b(?:A?FC|CF|RFC|Club)\b")
 _CUT_WORDS = frozenset("cause em kay til".split())
-_NO_ORIGIN = frozenset({"international", "multinational"})
+_VAGUE = frozenset({"international", "multinational"})
+"""Findings that say nothing of anybody: no origin, no organisation."""
 _THIS_PERSON = re.compile(r"\bthis (?:person|man|woman|lady|actor|actress)\b", re.IGNORECASE)
 _PRONOUNS = {"he": "m", "him": "m", "his": "m", "himself": "m", "she": "f", "her": "f", "hers": "f", "herself": "f"}
 _FIRST_PERSON = frozenset("i me my mine myself i'm i've i'll i'd i’m i’ve i’ll i’d".split())
@@ -449,7 +450,7 @@ class _Reader:
                 continue
             if statement.value.lower() in ("married", "engaged"):
                 following = self.text[statement.end : statement.end + 4].strip()
-                spouse = next((p for p in self.pointers if statement.end < p[0] <= statement.end + 4), None)
+                spouse = next(iter(_select_between(self.pointers, statement.end + 1, statement.end + 5)), None)
                 if following == "to" and spouse is not None and spouse[2] is not owner:
                     spouse[2].statements.append(replace(statement, rule=AFTER))
             key = (statement.kind, statement.value.lower(), id(owner))
@@ -482,7 +483,7 @@ class _Reader:
             owner = next((p for p in chain((last,), before) if self._is_subject(p[0], p[1])), last)
             return owner[2], owner[3], owner[1]
         around = _select_between(self.pointers, max(low, start - self.longest), min(high, end))
-        same = next((p for p in around if (start < p[1] or start <= p[0]) and self._is_said(p)), None)
+        same = next((p for p in around if start < p[1] and self._is_said(p)), None)
         if same is not None:
             return same[2], same[3], -1
         after = next(filter(self._is_said, _select_between(self.pointers, end, min(high, end + 4))), None)
@@ -528,8 +529,8 @@ class _Reader:
             kind = next((kind for label, kind in _KINDS if label in lineage), "")
             before = {"date": _OF_A_PAPER, "organisation": _OF_ANOTHER, "place": _OF_ANOTHER}.get(kind)
             is_of_other = before is not None and before.search(self.text, max(0, span.start - 40), span.start)
-            is_said = self.text[span.start : span.end].lower() not in _NO_ORIGIN
-            if kind and is_said and not is_of_other:
+            is_vague = self.text[span.start : span.end].lower() in _VAGUE
+            if kind and not is_vague and not is_of_other:
                 yield kind, span.start, span.end
         yield from (("kin", *m.span()) for m in _CHILDREN.finditer(self.text))
         yield from (("name", *m.span(1)) for m in _NICKNAME.finditer(self.text))

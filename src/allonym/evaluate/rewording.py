@@ -21,7 +21,7 @@ LABEL = "OTHER_IDENTIFYING_ATTRIBUTE"
 
 _BETWEEN = re.compile(r"[ \t]*-?[ \t]*")
 _OPENS = re.compile(r"[ \t]*,?[ \t]*")
-_LISTED = re.compile(r"(?:,? (?:and|or|but|&) |, | | ?/ ?)")
+_LISTED = re.compile(r",? (?:(?:and|or|but|&) )?| ?/ ?")
 _COUNT_NOUNS = frozenset("group idea object organisation person place school thing".split())
 _JOINTS = frozenset(", and or but".split())
 _PAIRS = frozenset("both either neither not only n't t".split())
@@ -102,16 +102,16 @@ def _take_words_before(
         return words[first - 1].start, new
     if start < words[run[0]].start:
         return start, new
-    article, after = get_word(words, first - 1), get_word(words, run[-1] + 1)
+    article = get_word(words, first - 1)
     if (
         new == "thing"
         and article.lower_text in ("a", "an", "the")
         and article.start >= low
         and first - 1 not in new_words
+        and not _goes_on(words, run[-1])
+        and text[article.end : start].strip(" ") == ""
     ):
-        is_followed = after.part in INSIDE or after.lower_text == "of" or after.text[:1] in "-'’"
-        if not is_followed and text[article.end : start].strip(" ") == "":
-            return article.start, "Something" if article.text[0].isupper() else "something"
+        return article.start, "Something" if article.text[0].isupper() else "something"
     while first and not new_words.get(first - 1, "kept"):
         first -= 1
     lead = get_word(words, first - 1)
@@ -119,6 +119,12 @@ def _take_words_before(
     if is_bare and new in _COUNT_NOUNS and words[run[-1]].part == "NOUN":
         new = {"thing": "something", "person": "somebody"}.get(new, f"some {new}")
     return start, new
+
+
+def _goes_on(words: Sequence[Word], i: int) -> bool:
+    """Tell whether what follows noun ``i`` belongs to it: another noun, ``of``, a hyphen, an apostrophe."""
+    after = get_word(words, i + 1)
+    return after.part in INSIDE or after.lower_text == "of" or after.text[:1] in "-'’"
 
 
 def _doubles_verb(words: Sequence[Word], run: Sequence[int], i: int) -> bool:
@@ -218,14 +224,13 @@ def _is_listed_behind_placeholder(
     words: Sequence[Word], run: Sequence[int], new_words: Mapping[int, str], low: int
 ) -> bool:
     """Tell whether a general noun without an article says nothing beside a placeholder: ``a SINGER_1 and person``."""
-    joint, lead, after = (get_word(words, i) for i in (run[0] - 1, run[0] - 2, run[-1] + 1))
+    joint, lead = get_word(words, run[0] - 1), get_word(words, run[0] - 2)
     new = _join_distinct_words([new_words[i] for i in run])
     if new not in _COUNT_NOUNS or joint.text not in ("and", "or", "&") or lead.label is None or lead.end < low:
         return False
     is_owner = lead.label.startswith("PRONOUN")
     is_pair = any(get_word(words, run[0] - k).lower_text in ("both", "between") for k in range(3, 7))
-    goes_on = after.part in INSIDE or after.text == "of" or after.text[:1] in "-'’"
-    return not is_owner and not is_pair and not goes_on
+    return not is_owner and not is_pair and not _goes_on(words, run[-1])
 
 
 def _is_attribute(words: Sequence[Word], i: int) -> bool:
