@@ -223,10 +223,12 @@ def run_files(folder: Path, policy: str, with_libreoffice: bool, largest: int) -
             try:
                 report = anonymize_path(path, target, policy, plans=plans, originals=True, overwrite=True)
             except Exception as error:
-                count["encrypted"] += isinstance(error, AllonymError) and bool(_ENCRYPTED.search(str(error)))
-                outcome = "refused" if isinstance(error, AllonymError) else "crashed"
-                is_damaged = outcome == "refused" and not _ENCRYPTED.search(str(error)) and not can_open(path)
+                is_refused = isinstance(error, AllonymError)
+                is_encrypted = is_refused and _ENCRYPTED.search(str(error)) is not None
+                is_damaged = is_refused and not is_encrypted and not can_open(path)
+                count["encrypted"] += is_encrypted
                 count["damaged"] += is_damaged
+                outcome = "refused" if is_refused else "crashed"
                 print(f"  {outcome}{', damaged' if is_damaged else ''}: {path.name}: {error}")
                 target.unlink(missing_ok=True)
                 continue
@@ -301,11 +303,9 @@ def main() -> None:
     print(f"{'format':8}" + "".join(f"{name:>12}" for name in (*COUNTS, "s/MB", "s/page")))
     for name, count in sorted(counts.items(), key=lambda item: (item[0] == "all", item[0])):
         count["seconds"] = round(count["seconds"], 2)
-        rates = (count["seconds"] / max(amount, 1e-9) for amount in (count["bytes"] / 1e6, count["pages"]))
-        shown = (
-            f"{rate:12.2f}" if amount else f"{'':12}" for rate, amount in zip(rates, (1, count["pages"]), strict=True)
-        )
-        print(f"{name:8}" + "".join(f"{count[key]:12}" for key in COUNTS) + "".join(shown))
+        per_mb = count["seconds"] / max(count["bytes"] / 1e6, 1e-9)
+        per_page = f"{count['seconds'] / count['pages']:.2f}" if count["pages"] else ""
+        print(f"{name:8}" + "".join(f"{count[key]:12}" for key in COUNTS) + f"{per_mb:12.2f}{per_page:>12}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     print(json.dumps({"seconds": round(time.monotonic() - began), "peak_mb": peak, **counts}))
 
