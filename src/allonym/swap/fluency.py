@@ -24,8 +24,8 @@ from allonym.swap.surfaces import is_plural, match_noun_number
 from allonym.swap.terms import remove_plural_ending
 
 CLOSE = 0.3
-"""Least cosine of the meanings of a term and of what takes its place, which matter more than those of names: what was
-farther made no sense in most sentences that were read."""
+"""Least cosine of the meanings of a term and a noun that takes its place, and least fit of a term that does. Meanings
+matter more than those of names: what was farther made no sense in most sentences that were read."""
 _MEANING = 4.0  # nats that equal meanings are worth
 _FOREIGN = 1.0  # nats that a term of another protected value is worth, since it misleads
 _LEAST = 1.0  # nats by which a noun must go with the words before it, and with those after it, better than by chance
