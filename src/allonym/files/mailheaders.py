@@ -246,15 +246,18 @@ def _read_date(value: str) -> Segment:
 
 
 def _write_date(text: str) -> str:
-    try:
-        email.utils.parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        pass
-    else:
+    if _parse_date(text):
         return text
     years = set(_YEAR.findall(text))
     date = datetime(int(years.pop()) if len(years) == 1 else 1970, 1, 1, tzinfo=UTC)
     return f"{email.utils.format_datetime(date)} ({_encode_comment(text)})"
+
+
+def _parse_date(text: str) -> datetime | None:
+    try:
+        return email.utils.parsedate_to_datetime(text)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
 
 
 def _read_parameters(name: str, value: str) -> Draft | None:
@@ -323,15 +326,10 @@ def read_envelope(line: bytes) -> Draft:
 
 def _spell_envelope_date(text: str) -> str:
     """Return the date of an envelope as headers write it, since rules know that form."""
-    try:
-        date = email.utils.parsedate_to_datetime(text)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return text
-    return email.utils.format_datetime(date if date.tzinfo else date.replace(tzinfo=UTC))
+    date = _parse_date(text)
+    return email.utils.format_datetime(date if date.tzinfo else date.replace(tzinfo=UTC)) if date else text
 
 
 def _write_envelope_date(text: str) -> str:
-    try:
-        return email.utils.parsedate_to_datetime(text).ctime()
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return "Thu Jan  1 00:00:00 1970"
+    date = _parse_date(text)
+    return date.ctime() if date else "Thu Jan  1 00:00:00 1970"
