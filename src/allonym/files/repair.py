@@ -49,21 +49,21 @@ def cover_texts_in_package(data: bytes, replacements: Mapping[str, str]) -> byte
             package.entries[name] = cover_texts_in_package(package.entries[name], replacements)
         if name == TYPES or not name.endswith(XML):
             continue
-        part = Part(package, name)
+        part, is_workbook = Part(package, name), name.startswith("xl/")
         for node in part.root.iter():
             local = get_local_name(node) if isinstance(node.tag, str) else ""
             for attribute, value in list(node.attrib.items()) if local else ():
                 new = pattern.sub(cover_match, value)
                 if new == value or (attribute == "Target" and "TargetMode" not in node.attrib):
                     continue
-                if name.startswith("xl/") and local == "sheet" and attribute == "name":
+                if is_workbook and local == "sheet" and attribute == "name":
                     new = sheets[value] = make_sheet_name(new, [str(e.get("name")) for e in node.getparent()])
-                elif name.startswith("xl/") and local in ("definedName", "table") and "ame" in attribute:
+                elif is_workbook and local in ("definedName", "table") and attribute in ("name", "displayName"):
                     new = names[value] = names.get(value) or make_defined_name(new, names.values())
                 part.make_attribute_slot(node, attribute).set(new)
             for side in ("text", "tail"):
                 value = getattr(node, side) or ""
-                is_formula = side == "text" and name.startswith("xl/") and local in FORMULAS
+                is_formula = side == "text" and is_workbook and local in FORMULAS
                 new = cover_literals(value) if is_formula else pattern.sub(cover_match, value)
                 if new == value:
                     continue
