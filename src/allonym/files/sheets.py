@@ -62,9 +62,7 @@ class Sheet:
     identifiers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-def read_sheet(
-    part: Part, shared: Sequence[str], show_date: ShowDate, policy: Policy, tables: Sequence[str] = ()
-) -> Sheet:
+def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: Policy) -> Sheet:
     """Read the columns of a sheet, and decide how its cells are treated.
 
     Args:
@@ -72,18 +70,27 @@ def read_sheet(
         shared: the texts of the workbook's table of strings.
         show_date: tells which numbers are dates.
         policy: its detectors read a sample of each column.
-        tables: the references of the header rows of its tables, such as ``C2:F2``.
     """
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
     for cell, column, row in _list_cells(part.root):
         rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
     sheet = decide_grid(rows, policy)
-    for reference in tables:
-        (first, row), (last, _) = map(_split_reference, reference.split(":"))
+    for row, columns in _list_header_rows(part):
         for column, (cell, _) in rows.get(row, {}).items():
-            if _number_column(first) <= _number_column(column) <= _number_column(last):
+            if _number_column(column) in columns:
                 sheet.places[cell] = HEADER
     return sheet
+
+
+def _list_header_rows(part: Part) -> Iterator[tuple[str, range]]:
+    """Yield the header rows of a sheet's tables: the number of the row, and the numbers of its columns."""
+    for _, target in part.package.list_relationships(part.name):
+        if target is not None and re.fullmatch(r"xl/tables/table\d+\.xml", target):
+            root = part.package.read_tree(target)
+            reference = re.fullmatch(r"([A-Z]+)(\d+):([A-Z]+)\d+", root.get("ref", ""))
+            if reference and root.get("headerRowCount", "1") != "0":
+                first, row, last = reference.groups()
+                yield row, range(_number_column(first), _number_column(last) + 1)
 
 
 def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:

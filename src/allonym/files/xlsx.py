@@ -352,16 +352,6 @@ def _list_table_slots(part: Part, new_names: _Names) -> Iterator[TextSlot]:
         yield from _list_attribute_slots(part, element)
 
 
-def _list_header_rows(package: Package, sheet: str) -> Iterator[str]:
-    """Yield the references of the header rows of a sheet's tables."""
-    for _, target in package.list_relationships(sheet):
-        if target is not None and re.fullmatch(r"xl/tables/table\d+\.xml", target):
-            root = package.read_tree(target)
-            reference = re.fullmatch(r"([A-Z]+)(\d+):([A-Z]+)\d+", root.get("ref", ""))
-            if reference and root.get("headerRowCount", "1") != "0":
-                yield "{0}{1}:{2}{1}".format(*reference.groups())
-
-
 def _separate_headers(package: Package, strings: str, used_in: dict[int, dict[Any, CellPlace]]) -> None:
     """Give headers entries of their own in the table of strings, where other cells have the same text."""
     part = Part(package, strings)
@@ -401,8 +391,7 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
     identifiers: dict[str, str] = {}
     for name, task in tasks.items():
         if task == "sheet":
-            tables = list(_list_header_rows(package, name))
-            sheet = read_sheet(Part(package, name), texts, dates.find_date, package.policy, tables)
+            sheet = read_sheet(Part(package, name), texts, dates.find_date, package.policy)
             identifiers |= sheet.identifiers
             places |= sheet.places
             for cell, place in sheet.places.items():
@@ -427,7 +416,7 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
         "strings": lambda part: (
             slot
             for i, item in enumerate(shared)
-            if not _is_plain_header(place := choose_shared_place([*used_in.get(i, {0: NOWHERE}).values()]), item)
+            if not _is_plain_header(place := choose_shared_place([*used_in.get(i, {}).values()] or [NOWHERE]), item)
             for slot in _list_rich_text_slots(part, item, place)
         ),
     }
@@ -456,8 +445,7 @@ def _list_columns(stream: BinaryIO, job: Job) -> list[Column]:
     listed: dict[str, Column] = {}
     for name in sorted(package.list_parts(), key=lambda n: [int(d) for d in re.findall(r"\d+", n)]):
         if _ALLOWED_SHEET.fullmatch(name):
-            tables = list(_list_header_rows(package, name))
-            for column in read_sheet(Part(package, name), texts, find_date, job.policy, tables).columns:
+            for column in read_sheet(Part(package, name), texts, find_date, job.policy).columns:
                 listed.setdefault(column.name, column)
     return list(listed.values())
 
