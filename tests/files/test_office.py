@@ -8,7 +8,9 @@ import zipfile
 import pytest
 from tests.rows import check_each_row
 
+from allonym.document import PROSE
 from allonym.errors import DataError, RefusedContent
+from allonym.files.sheets import find_literal_roles
 from allonym.files.verify import find_leftovers_in_file
 from allonym.policy import Policy, TermList
 
@@ -587,3 +589,8 @@ def test_a_text_that_begins_like_a_formula_stays_a_text(run):
     result, _ = run("a.xlsx", out.getvalue())
     cells = openpyxl.load_workbook(io.BytesIO(result)).active[2]
     assert [cell.data_type for cell in cells] == ["s", "s"] and cells[0].value == "=1+1 [EMAIL_ADDRESS_1]"
+
+
+def test_xlsx_texts_between_escaped_names_of_columns_are_read():
+    formula = "SUM(T['# A])&\"Ann Brook met\"&SUM(T['# B])&'It''s \"A b\"'!A1"
+    assert [(formula[a:b], role) for a, b, role in find_literal_roles(formula)] == [("Ann Brook met", PROSE)]

@@ -26,8 +26,8 @@ LEAST_COLUMNS, LEAST_ROWS = 3, 4
 
 LONGEST_SHEET_NAME = 31
 FORMULAS = frozenset("f formula formula1 formula2 definedName calculatedColumnFormula totalsRowFormula".split())
-_LITERAL = re.compile(r"""'(?:[^']|'')*'|"((?:[^"]|"")*)\"""")
-_CALL = re.compile(r"""([\w.]*)\(|\)|'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
+_LITERAL = re.compile(r"""'(?:[^']|'')*+'(?=[!.])|"((?:[^"]|"")*)\"""")
+_CALL = re.compile(r"""([\w.]*)\(|\)|'(?:[^']|'')*+'(?=[!.])|"(?:[^"]|"")*\"""")
 _FORMATTING = frozenset("TEXT CELL DATEDIF INDIRECT ADDRESS GETPIVOTDATA".split())
 """Functions whose texts are formats, codes and references."""
 
