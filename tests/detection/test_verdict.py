@@ -184,6 +184,7 @@ def test_given_names_of_a_list_are_two_people():
         ("We map it by ward for Hove", ("ward for", "STREET_ADDRESS", 0.4), False),
         ("Ex smoker, 12 pk yr at most", ("12 pk yr", "STREET_ADDRESS", 0.2), False),
         ("Ivy is at 12 mill rd still", ("12 mill rd", "STREET_ADDRESS", 0.2), True),
+        ("She had a palsy 1999 or so", ("palsy 1999", "STREET_ADDRESS", 0.3), True),
         ("The word is owl$24 now", ("owl$24", "STREET_ADDRESS", 0.2), True),
         ("Carol lives at number thirteen", ("number thirteen", "STREET_ADDRESS", 0.6), True),
         ("DH allopurinol 300 daily", ("DH allopurinol 300", "STREET_ADDRESS", 0.2), False),

@@ -104,7 +104,7 @@ _DURATION = re.compile(
 )
 _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
 _STREET_WORDS = r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
-_STREET, _HOUSE_NUMBER = re.compile(_STREET_WORDS), re.compile(r"\d|" + _STREET_WORDS)
+_STREET_OR_YEAR, _HOUSE_NUMBER = re.compile(r" (?:19|20)\d\d\Z|" + _STREET_WORDS), re.compile(r"\d|" + _STREET_WORDS)
 _NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
 _LABEL_LENGTH = 150  # characters of what calls a line, at most
@@ -269,7 +269,7 @@ def _is_plain_place(text: str, span: Span) -> bool:
     """Whether a finding is an address in small letters, where the text has capitals: "by ward for", "12 pk yr"."""
     surface = text[span.start : span.end]
     is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < _SURE
-    is_plain = surface.replace(" ", "").isalnum() and not _STREET.search(surface)
+    is_plain = surface.replace(" ", "").isalnum() and not _STREET_OR_YEAR.search(surface)
     is_numbered = any(map(str.isdigit, surface)) and (span.score >= _LIKELY or not is_plain)
     is_numbered |= surface.startswith("number ")
     return is_unlikely and surface.islower() and not is_numbered and uses_capitals(text)
