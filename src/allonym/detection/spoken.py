@@ -72,7 +72,9 @@ _DOTTED = compile_pattern(r"\b([A-Z]\.(?: ?[A-Z]\.)+ ?[A-Z]\b\.?)( [A-Z][\pL'\-]
 _CODE = compile_pattern(
     rf"\b((?:[A-Z]\. )+(?:[0-9]+\b|(?i:{_DIGIT}|for)\b)(?:\.? (?:[A-Z]\.|[0-9]+\b|(?i:{_DIGIT}|for)\b))*(?: [A-Z]\b)?)"
 )
-_ALPHABET = compile_pattern(rf"\b({_AS_IN}(?:(?:,|\.|;| and|, and)? {_AS_IN}|[,.]? [A-Z]\b)*)")
+_ALPHABET = compile_pattern(
+    rf"\b({_AS_IN}(?:(?:,|\.|;| and|, and)? {_AS_IN}|[,.]? [A-Z]\b)*(?:(?:[,.]? [0-9]{{1,4}}\b){{2,}})?)"
+)
 _NUMBER = compile_pattern(rf"(?i)\b({_FIRST}(?:{_GAP}{_LATER})+)")
 _READ_OUT = compile_pattern(
     r"(?i)\b(dot (?:(co|com|org|ac|gov|net) dot )?([a-z]{2,12}))\b"

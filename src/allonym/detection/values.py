@@ -218,7 +218,7 @@ def _may_continue(text: str, tokens: list[_Token], token: _Token) -> bool:
     if previous.kind == "digit" and len(tokens) == 1:
         return False
     if token.kind == "letter":
-        return len(tokens) > 2 and previous.kind == "group"
+        return len(tokens) > 2 and previous.kind in ("group", "digit")
     if token.kind == "digit" and len(tokens) > 1 and previous.kind in ("group", "digit"):
         word = _NEXT_WORD.match(text, token.end)
         return not _UNIT.match(text, token.end) and (word is None or word[1] in _PROSE)
