@@ -29,6 +29,7 @@ from allonym.detection.words import read_ordinary_words, read_word_list, read_wo
 from allonym.document import Document, Interval, subtract_intervals, trim_blanks
 from allonym.policy import Policy
 from allonym.protocol import AUTO
+from allonym.text.memory import remember_texts
 from allonym.text.words import LETTERS
 
 ENGLISH = "en"
@@ -69,7 +70,7 @@ class _Piece:
     chances: Mapping[str, float] | None = None
 
 
-@lru_cache(maxsize=64)
+@remember_texts(64)
 def identify_passages(text: str) -> tuple[Passage, ...]:
     """Cut a text into passages that touch, cover it, and differ in language from their neighbours."""
     pieces = [_Piece(start, end, _read_words(text, start, end)) for start, end in _cut_text(text)]
@@ -138,7 +139,7 @@ def find_other_language(text: str, position: int) -> str:
     return passages[i].language if i >= 0 and position < passages[i].end else ""
 
 
-@lru_cache(maxsize=16)
+@remember_texts(16)
 def _list_passages_beside_english(text: str) -> tuple[Passage, ...]:
     return list_unread(text, {ENGLISH})
 

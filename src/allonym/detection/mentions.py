@@ -27,6 +27,7 @@ from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Interval, Reach, Span, merge_intervals
 from allonym.labels import Taxonomy
 from allonym.text.fold import fold
+from allonym.text.memory import remember_texts
 from allonym.text.names import TITLES as NAME_TITLES
 from allonym.text.names import find_given_name_variants
 from allonym.text.words import find_words
@@ -303,7 +304,7 @@ def _is_distinctive(name: str) -> bool:
     return len(name) >= _SHORTEST and name.lower() not in _STOP and any(map(str.isalpha, name))
 
 
-@lru_cache(maxsize=16)
+@remember_texts(16)
 def uses_capitals(text: str) -> bool:
     """Tell whether a text is written with capitals, unlike the transcripts of many speech recognisers."""
     return sum(map(str.isupper, text)) * 200 >= sum(map(str.isalpha, text))
@@ -314,7 +315,7 @@ def is_written_with_care(text: str, turns: Sequence[int] = ()) -> bool:
     return _has_capitals_at_starts(text, tuple(turns))
 
 
-@lru_cache(maxsize=16)
+@remember_texts(16)
 def _has_capitals_at_starts(text: str, turns: Sequence[int]) -> bool:
     starts = _SENTENCE_START.findall(text) + [text[turn] for turn in turns if text[turn : turn + 1].isalpha()]
     return len(starts) >= _FEW_STARTS and sum(map(str.isupper, starts)) >= _CAREFUL_SHARE * len(starts)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 
 from allonym.detection import Detector
 from allonym.detection.languages import find_other_language, is_form_field
@@ -30,6 +29,7 @@ from allonym.detection.turns import FAMILY_NAMES, select_headings
 from allonym.detection.words import is_calling, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Interval, Reach, Span
 from allonym.policy import Policy
+from allonym.text.memory import remember_texts
 from allonym.text.words import LETTERS
 
 _ROLES = read_word_list("roles")
@@ -190,7 +190,7 @@ def _is_role_of_other_language(text: str, start: int, end: int) -> bool:
     return not is_listed or words[0].lower() in _list_words(text)
 
 
-@lru_cache(maxsize=4)
+@remember_texts(4)
 def _list_words(text: str) -> frozenset[str]:
     return frozenset(LETTERS.findall(text))
 

@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib.resources import files
 
 import re2
@@ -27,6 +27,7 @@ from allonym.detection.words import read_common_terms, read_ordinary_words, read
 from allonym.document import Interval, Reach, Span, merge_intervals, subtract_intervals
 from allonym.kb import KnowledgeBase
 from allonym.labels import Taxonomy
+from allonym.text.memory import remember_texts
 from allonym.text.names import PARTICLES
 from allonym.text.words import IDENTIFIER
 
@@ -111,7 +112,7 @@ def _compile_lines(name: str) -> re.Pattern[str]:
     return re.compile(pattern, re.MULTILINE)
 
 
-@lru_cache(maxsize=4)
+@remember_texts(4)
 def hide_unclosed_marks(text: str) -> str:
     """Return a text with dots for the escaped quotation marks behind the last mark of their line that is not escaped.
 
@@ -142,7 +143,7 @@ def _compile_line_finder() -> re2._Regexp:
     return compile_pattern(rf"(?m)^[ \t]*(?:{pattern})")
 
 
-@lru_cache(maxsize=16)
+@remember_texts(16)
 def find_technical_passages(text: str) -> tuple[Interval, ...]:
     """Find the technical passages of a text, sorted and disjoint."""
     if not _has_signs(text) and "`" not in text and ":\n" not in text:

@@ -5,4 +5,5 @@
 - :mod:`allonym.text.names` brings names to a normal form and compares them.
 - :mod:`allonym.text.placeholders` recognises what operators and other tools put in the place of names.
 - :mod:`allonym.text.terms` reads lists of terms.
+- :mod:`allonym.text.memory` remembers what was found out about texts.
 """

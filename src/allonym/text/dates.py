@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+
+from allonym.text.memory import remember_texts
 
 SHORT_DATE = re.compile(r"(?<![\w./,\-])([0-9]{1,2})/([0-9]{1,2})(?![\w/\-]|[.,][0-9])")
 """A day and a month without a year, in any order."""
@@ -23,7 +24,7 @@ _WORDED = re.compile(
 """A date with the name of its month: the first group where the day is written first."""
 
 
-@lru_cache(maxsize=16)
+@remember_texts(16)
 def find_date_order(text: str, default: str = "") -> str:
     """Tell how a text writes its dates in digits: ``dmy``, ``mdy``, or ``default`` where they do not tell.
 
