@@ -172,3 +172,9 @@ def test_a_long_line_that_is_no_property_does_not_hang(run):
 def test_only_what_is_encoded_is_an_embedded_file(run):
     card = b"BEGIN:VCARD\r\nFN:X\r\na;b;;;\r\nTEL;b;HOME:1\r\nEND:VCARD\r\n"
     assert run("a.vcf", card, Policy.only(["EMAIL_ADDRESS"]))[0] == card
+
+
+def test_every_part_of_an_address_has_a_label(run):
+    card = b"BEGIN:VCARD\r\nFN:Ada Brook\r\nADR:;;9 Mill Lane;Anytown;CA;91921;USA\r\nEND:VCARD\r\n"
+    out = run("a.vcf", card, Policy.load("default"))[0].decode()
+    assert all(value not in out for value in ("Mill", "Anytown", ";CA;", "91921"))

@@ -182,3 +182,27 @@ def test_attributes_that_nobody_reads_are_searched_for_what_was_found(run):
     assert run("a.html", plain, policy)[0] == plain
     told = run("a.html", b"<p data-by='Ada Brook' title='Ada Brook'>Ada Brook has moved.</p>", policy)[0]
     assert told == b"<p data-by='[PERSON_1]' title='[PERSON_1]'>[PERSON_1] has moved.</p>"
+
+
+PAGE = """<style>.barnaby-osgood, #barnaby-osgood { margin: 0 }</style>
+<h1>Barnaby Osgood has moved.</h1><a href="#barnaby-osgood" class="card barnaby-osgood">go</a>
+<p id=barnaby-osgood><label for="barnaby-osgood">please choose</label><a href="/people/barnaby_osgood.html">to read more</a>
+<option value="barnaby-osgood">Barnaby Osgood</option><a href="#first-steps" class="first-steps">First steps</a>
+"""
+
+
+def test_slugs_of_names_follow_the_name_and_references_stay_whole(run):
+    out = run("a.html", PAGE.encode(), Policy.load("default"))[0].decode()
+    expected = PAGE.replace("Barnaby Osgood", "[PERSON_1]")
+    styles, end, rest = expected.partition("</style>")
+    styles = styles.replace("barnaby-osgood", r"\[PERSON_1\]")  # brackets are escaped in selectors
+    rest = rest.replace("barnaby-osgood", "[PERSON_1]").replace("barnaby_osgood", "[PERSON_1]")
+    assert out == styles + end + rest
+
+
+def test_slugs_get_the_pseudonym_of_the_name(run):
+    out = run("a.html", PAGE.encode(), Policy.load("pseudonyms"), key=b"a key for tests of 32 bytes long")[0].decode()
+    name = out.partition("<h1>")[2].partition(" has moved")[0]
+    slug = name.lower().replace(" ", "-")
+    assert "osgood" not in out and "Osgood" not in out
+    assert out.count(slug) == 7 and slug.replace("-", "_") + ".html" in out and 'href="#first-steps"' in out

@@ -35,6 +35,7 @@ from allonym.detection.other_languages import list_package_languages
 from allonym.detection.public_figures import drop_public_figures
 from allonym.detection.short_dates import SCORE as DATE_SCORE
 from allonym.detection.short_dates import find_ages_of_people, find_short_dates
+from allonym.detection.slugs import find_slugs
 from allonym.detection.structure import COLUMN, Prose, apply_structure, cut_prose
 from allonym.detection.technical import drop_technical_noise
 from allonym.detection.turns import add_turns
@@ -262,6 +263,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         findings = _relabel_family_names(text, findings)
     if is_tagged:
         findings = give_one_label(text, findings, policy.taxonomy)
+    findings += find_slugs(document, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
     return _drop_kept_rivals(findings, policy)

@@ -52,7 +52,7 @@ _PROSE = frozenset("SUMMARY DESCRIPTION LOCATION COMMENT CONTACT CATEGORIES NOTE
 _NAMES = frozenset("FN N NICKNAME".split())
 _STRUCTURED = frozenset("N ADR ORG".split())
 """Properties with components between semicolons (RFC 6350, sections 6.2.2, 6.3.1 and 6.6.4)."""
-_ADDRESS = ("STREET_ADDRESS",) * 3 + ("CITY", "STATE", "POSTAL_CODE", "COUNTRY")
+_ADDRESS = ("STREET_ADDRESS",) * 3 + ("CITY", "REGION", "POSTAL_CODE", "COUNTRY")
 _SEMICOLON = re.compile(r"(?s)\\.|;")
 _IDENTIFIERS = {
     "UID": "GENERIC_ID",

@@ -12,7 +12,7 @@ import html
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from urllib.parse import quote, unquote
 
 from allonym.batch import format_lead_in
@@ -23,6 +23,7 @@ from allonym.files.record import Chunk, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
 from allonym.files.sheets import find_table_places
 from allonym.policy import Policy
+from allonym.text.fold import fold, fold_surface
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -59,6 +60,9 @@ SPOKEN = frozenset(
 )
 """Attributes that people read. All others are searched by rules, and for what was found in the text."""
 
+REFERENCES = frozenset("href xlink:href data-target data-bs-target usemap".split())
+"""Attributes that may refer to an id, after a ``#``."""
+
 _TOKEN = re.compile(
     r"""<!--(?P<comment>.*?)(?:-->|\Z)
     |<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
@@ -78,6 +82,8 @@ _PLAIN_TYPE = re.compile(
 )
 _WORD = re.compile(r"[^\s/=]+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
+_JOINED_PAIR = re.compile(r"([^\W\d_]{2,})[-_]+(?=([^\W\d_]{2,}))")
+_BARE_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED, MAX_DEPTH = 200, 1000
 
@@ -88,6 +94,11 @@ def _escape_text(text: str) -> str:
 
 def _escape_unquoted_value(text: str) -> str:
     return re.sub(r"[\s`=]", lambda m: f"&#{ord(m.group())};", html.escape(text))
+
+
+def _write_styles(text: str) -> str:
+    """Escape the brackets of tags that became names of classes and ids in selectors."""
+    return _BARE_SELECTOR.sub(r"\\[\1\\]", text)
 
 
 def _escape_mailto_link(text: str) -> str:
@@ -220,21 +231,24 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
             if stop > position:
                 # A script may hold data; whatever else it is, is code.
                 role = PROSE if "json" in (match["attributes"] or "").lower() else TECHNICAL
-                raw = list(_find_raw_segments(source, position, stop, role))
+                write = _write_styles if tag == "style" else str
+                raw = list(_find_raw_segments(source, position, stop, role, write))
                 yield from raw
                 count += len(raw)
             position = stop
 
 
-def _find_raw_segments(source: str, start: int, end: int, role: str) -> Iterator[Segment]:
+def _find_raw_segments(
+    source: str, start: int, end: int, role: str, encode: Callable[[str], str] = str
+) -> Iterator[Segment]:
     """Yield the source itself, apart from embedded data."""
     for match in _DATA.finditer(source, start, end):
         if match.start() > start:
-            yield Segment(start, match.start(), source[start : match.start()], str, "\n", role=role)
+            yield Segment(start, match.start(), source[start : match.start()], encode, "\n", role=role)
         yield Segment(*match.span(), "", fixed=make_grey_data_uri(), role=role)
         start = match.end()
     if start < end:
-        yield Segment(start, end, source[start:end], str, "\n", role=role)
+        yield Segment(start, end, source[start:end], encode, "\n", role=role)
 
 
 def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Iterator[Segment]:
@@ -271,8 +285,10 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
         name = match[1].lower()
         a, b, escape = _locate_attribute_value(match)
         is_structural = name in STRUCTURAL or name.startswith("xmlns")
-        if a == b or (is_structural and "@" not in html.unescape(source[a:b])):
+        if a == b or (is_structural and "@" not in html.unescape(source[a:b]) and not _has_slug(source, a, b)):
             continue
+        if source.startswith("#", a, b - 1) and name in REFERENCES:
+            a += 1  # what follows is an id, and is read like one
         value = html.unescape(source[a:b])
         if value.lstrip()[:5].lower() == "data:" and "," in value:
             yield Segment(a, b, "", fixed=make_grey_data_uri(), role=TECHNICAL)
@@ -283,6 +299,19 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
         else:
             role = PROSE if name in SPOKEN else TECHNICAL
             yield Segment(a, b, value, escape, role=role, has_references=True)
+
+
+def _has_slug(source: str, start: int, end: int) -> bool:
+    """Tell whether two joined words of an attribute stand side by side in the source: ``ada-brook``, Ada Brook."""
+    pairs = (
+        _JOINED_PAIR.findall(fold(source[start:end])) if "-" in source[start:end] or "_" in source[start:end] else ()
+    )
+    return any(f"{first} {second}" in _fold_source(source) for first, second in pairs)
+
+
+@lru_cache(maxsize=1)
+def _fold_source(source: str) -> str:
+    return fold_surface(html.unescape(source))
 
 
 def _locate_attribute_value(attribute: re.Match[str]) -> tuple[int, int, Callable[[str], str]]:

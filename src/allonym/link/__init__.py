@@ -14,6 +14,7 @@ with a second spelling of two letters (``Müller``, ``Mueller``) equals both. Be
 - A name in a Polish ending joins the name without it: ``z Tomaszem Kowalskim``.
 - ``the Beckhams`` are an entity of their own; a plural without ``the`` is the only bearer of the name, if there is one.
 - Columns of one row with a given name and a family name hold one person's name.
+- A slug (``tomasz-kowalski``) joins the name that it is made of.
 - Organizations: legal forms do not count; an acronym joins the one name whose words it abbreviates.
 """
 
@@ -24,6 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
+from allonym.detection.slugs import SLUG, find_slug_names
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.labels import TAXONOMY, Taxonomy
@@ -86,11 +88,14 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
     lineage = taxonomy.lineage
     row_names = find_row_names(document)
     base_forms = find_base_forms_of_names(text, [s for s in spans if lineage(s.label)[-1] == "PERSON"])
+    slug_names = find_slug_names(text, spans, taxonomy)
     for span in sorted(spans, key=_start):
         label = span.label
         chain = lineage(label)
         family = chain[-1] if label != "TITLE" else label
         surface = text[span.start : span.end]
+        if span.source == SLUG:
+            surface = slug_names.get(surface, surface)
         if family == "PERSON":
             if (base_form := base_forms.get((span.start, span.end))) is not None:
                 surface = base_form.surface

@@ -29,6 +29,7 @@ from typing import Any, Literal
 from typing import cast as typed
 from unicodedata import normalize
 
+from allonym.detection.slugs import SLUG, find_slug_names, write_slug
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Mention, Setting, Wanted, traits
@@ -84,16 +85,36 @@ def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[st
             raise PolicyError(f"operator 'pseudonym': the knowledge base knows no country {code!r} to move to")
     cast = make_cast(setting, kb, remarks, targets)
     out: dict[str, Renderer] = {}
-    names = [t for t in targets if not ordinary.has_ordinary_words_only(cast, t)]
+    mentions = [span for t in targets for span in t.entity.spans]
+    slug_names = find_slug_names(setting.document.text, mentions, setting.policy.taxonomy)
+    names = [_leave_out_slugs(t) for t in targets if not ordinary.has_ordinary_words_only(cast, t)]
     for module, families in ORDER:
         members = [t for t in names if cast.get_label_family(t) in families.split()]
         if members:
             members.sort(key=lambda t: t.entity.spans[0])
             out |= import_module(f"allonym.replace.{module}").make_renderers(cast, members)
+    if slug_names:
+        out = {key: partial(_render_slug_or_name, slug_names, render) for key, render in out.items()}
     covers = {t.entity.key: partial(ordinary.cover_surface, cast, t) for t in targets}
     cast.alternatives = covers | cast.alternatives
     renderers = {key: partial(_render_or_cover, out.get(key), cover) for key, cover in covers.items()}
     return avoid_collisions(cast, targets, renderers)
+
+
+def _leave_out_slugs(target: Wanted) -> Wanted:
+    """Return an entity without its slugs, which follow its names; as it is where it has nothing else."""
+    pairs = zip(target.entity.spans, target.surfaces, strict=True)
+    rest = [(span, surface) for span, surface in pairs if span.source != SLUG]
+    if not rest or len(rest) == len(target.surfaces):
+        return target
+    spans, surfaces = zip(*rest, strict=True)
+    return replace(target, entity=replace(target.entity, spans=spans), surfaces=surfaces)
+
+
+def _render_slug_or_name(slug_names: Mapping[str, str], render: Renderer, surface: str) -> str | None:
+    name = slug_names.get(surface)
+    new = render(surface if name is None else name)
+    return new if name is None or new is None else write_slug(new, surface)
 
 
 def _render_or_cover(render: Renderer | None, cover: Renderer, surface: str) -> str | None:

@@ -1,0 +1,150 @@
+"""Slugs: names as ids, links and file names hold them, such as ``barnaby-osgood`` for a Barnaby Osgood in the text.
+
+A slug has the words of a name in small or other letters, without diacritics, joined by ``-``, ``_``, ``.``, ``+`` or
+``%20``, or by nothing. It counts only where the text holds the name itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from urllib.parse import unquote
+
+from allonym.detection import TAGGER
+from allonym.detection.words import read_dictionary, read_word_list
+from allonym.document import Document, Reach, Span
+from allonym.labels import Taxonomy
+from allonym.text.fold import fold, fold_spellings, to_ascii_letters
+from allonym.text.names import TITLES
+from allonym.text.prose import read_common_words
+from allonym.text.words import find_words
+
+SLUG = "echo:slug"
+"""Source of slugs."""
+
+_NAMES = ("PERSON", "ORGANIZATION", "LOCATION")
+_LEAST_SCORE = 0.6  # of a name that is followed
+_MOST_WORDS = 5
+_LEAST_LETTERS = 8  # of a slug without joints
+_LEAST_WORD = 2
+_LEAST_TELLING, _LONGEST_WORD = 4, 40
+_WORD = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])+"
+_JOINT = r"(?:[-_.+]{1,2}|%20|%2[BbDd])"
+_CHAIN = re.compile(rf"(?<![^\W_]){_WORD}(?:{_JOINT}{_WORD})*(?![^\W_])")
+_PIECE = re.compile(rf"({_WORD})(?:{_JOINT}|\Z)")
+
+
+def find_slugs(document: Document, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find the slugs of the names of people, companies and places (score 0.6 and up) among ``spans``.
+
+    In files with fields or attributes, one that is a single word of a person's name counts too (``value="osgood"``).
+    """
+    text = document.text
+    labels: dict[tuple[str, ...], str] = {}
+    words: dict[str, str] = {}
+    for name, label in {text[s.start : s.end]: s.label for s in spans if s.score >= _LEAST_SCORE}.items():
+        family = taxonomy.lineage(label)[-1]
+        if family in _NAMES and any(map(str.isspace, name)):
+            labels |= dict.fromkeys(list_slug_words(name, is_person=family == "PERSON"), label)
+        if family == "PERSON" and document.roles:
+            words |= dict.fromkeys(_list_telling_words(name), label)
+    reach = Reach((s.start, s.end) for s in spans if s.source != TAGGER)
+    slugs = list(_find_in_chains(text, labels, reach)) if labels else []
+    for start, end in document.parts if words else ():
+        word = fold(text[start:end]) if end - start <= _LONGEST_WORD else ""
+        if word in words and not reach.contains(start, end):
+            slugs.append(Span(start, end, words[word], 1.0, SLUG))
+    return slugs
+
+
+def _find_in_chains(text: str, labels: Mapping[tuple[str, ...], str], reach: Reach) -> Iterator[Span]:
+    lengths = sorted({len(words) for words in labels}, reverse=True)
+    for chain in _CHAIN.finditer(text):
+        pieces = _split_chain(chain)
+        position = 0
+        while position < len(pieces):
+            for n in lengths:
+                rest = pieces[position : position + n]
+                label = labels.get(tuple(word for _, _, word in rest), "")
+                if label and not reach.contains(rest[0][0], rest[-1][1]):
+                    yield Span(rest[0][0], rest[-1][1], label, 1.0, SLUG)
+                    position += n - 1
+                    break
+            position += 1
+
+
+def _list_telling_words(name: str) -> Iterator[str]:
+    for spelling in fold_spellings(name):
+        for word in find_words(spelling):
+            if len(word) >= _LEAST_TELLING and word not in TITLES and word not in _list_ordinary_words():
+                yield word
+
+
+@cache
+def _read_plain_words() -> frozenset[str]:
+    """Words that pages use as names of their own parts: ``customer-service``."""
+    lists = map(read_word_list, ("technical_words", "form_fields", "departments", "ambiguous_names"))
+    return read_common_words().union(*lists)
+
+
+@cache
+def _list_ordinary_words() -> frozenset[str]:
+    return read_dictionary() | _read_plain_words()
+
+
+def _split_chain(chain: re.Match[str]) -> list[tuple[int, int, str]]:
+    """Return the words of a chain, folded, with their half-open offsets in the text."""
+    pieces = _PIECE.finditer(chain.string, chain.start(), chain.end())
+    return [(*p.span(1), fold(unquote(p[1]) if "%" in p[1] else p[1])) for p in pieces]
+
+
+def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
+    """Yield the words of the slugs of a name, folded; those without joints as one word.
+
+    A name of ordinary words alone, such as Customer Service, has a slug only where a person bears it.
+
+    >>> sorted(list_slug_words("Zoë Brook", is_person=True))
+    [('brook', 'zoe'), ('brookzoe',), ('zoe', 'brook'), ('zoebrook',)]
+    """
+    for spelling in fold_spellings(name):
+        words = tuple(word for word in find_words(spelling) if not (is_person and word in TITLES))
+        is_ordinary = _read_plain_words().issuperset(words)
+        if not 1 < len(words) <= _MOST_WORDS or min(map(len, words)) < _LEAST_WORD or (is_ordinary and not is_person):
+            continue
+        for order in (words, (*words[-1:], *words[:-1]), (words[0], words[-1])) if is_person else (words,):
+            yield order
+            joined = "".join(order)
+            if len(joined) >= _LEAST_LETTERS and joined not in read_dictionary():
+                yield (joined,)
+
+
+def find_slug_names(text: str, spans: Iterable[Span], taxonomy: Taxonomy) -> dict[str, str]:
+    """Return the slugs among the spans with the names, among the other spans, that they stand for."""
+    slugs = {text[s.start : s.end] for s in spans if s.source == SLUG}
+    if not slugs:
+        return {}
+    by_words: dict[tuple[str, ...], str] = {}
+    for span in sorted(spans):
+        family = taxonomy.lineage(span.label)[-1]
+        if span.source != SLUG and family in _NAMES:
+            name = text[span.start : span.end]
+            for words in list_slug_words(name, is_person=family == "PERSON"):
+                by_words.setdefault(words, name)
+    return {slug: by_words[words] for slug in slugs if (words := _split_slug(slug)) in by_words}
+
+
+def _split_slug(slug: str) -> tuple[str, ...]:
+    return tuple(word for chain in [_CHAIN.fullmatch(slug)] if chain for _, _, word in _split_chain(chain))
+
+
+def write_slug(name: str, old: str) -> str:
+    """Write a name as a slug: with the joints and the capitals of an old one.
+
+    >>> write_slug("Émile Carter", "barnaby_osgood"), write_slug("Émile Carter", "BarnabyOsgood")
+    ('emile_carter', 'EmileCarter')
+    """
+    first = _PIECE.match(old)
+    joint = "" if first is None else old[first.end(1) : first.end()]
+    words = [to_ascii_letters(word) for word in find_words(name)]
+    return joint.join(word.lower() if old.islower() else word.upper() if old.isupper() else word for word in words)
