@@ -321,3 +321,10 @@ def test_what_is_left_of_a_name_beside_a_rule_has_no_space_around_it():
     text = "April Stone met June Carter and May Hughes."
     for span in allonym.detect(text):
         assert text[span.start : span.end].strip() == text[span.start : span.end]
+
+
+def test_languages_are_counted_in_prose_alone():
+    note = "Das Wetter war gestern sehr schlecht, und wir haben den ganzen Tag im Haus gesessen."
+    document = Document.from_parts("", ["offen, noch nicht bearbeitet", note], roles=["kept", ""])
+    assert allonym.anonymize(document).report.languages == {"de": len(note)}
+    assert allonym.anonymize(note).report.languages == {"de": len(note)}

@@ -17,6 +17,7 @@ from allonym.detection.selection import (
     find_candidates,
     select_findings_and_add_repeats,
 )
+from allonym.detection.structure import cut_prose
 from allonym.detection.turns import add_turns
 from allonym.document import Document, Span
 from allonym.keys import derive_operator_key
@@ -156,6 +157,7 @@ def replace_found(
         book.keep_plan(document.id, plan, text, people)
     parts = tuple(apply_edits_to_parts(document.text, document.parts, plan.edits)) if document.parts else (text,)
     labels = Counter(span.label for entity in linked.entities for span in entity.spans)
+    prose = cut_prose(document, policy)
     report = Report(
         characters=len(document.text),
         entities=len(linked.entities),
@@ -164,7 +166,7 @@ def replace_found(
         operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
         offline=count_offline_entities(plan.notes),
         unread=count_unread_characters(document, policy),
-        languages=count_languages(document.text),
+        languages=count_languages(document.text if prose is None else prose.document.text),
     )
     return Anonymized(text, parts, plan, report, document.id, tuple(spans))
 

@@ -93,13 +93,18 @@ def identify_passages(text: str) -> tuple[Passage, ...]:
 def _identify_form(text: str) -> str:
     """The language that most words of fields and function words in a text are of; empty where they are too few."""
     words = set(map(str.lower, LETTERS.findall(text))) - _read_english_words()
-    tables = [read_words_of_languages(name) for name in ("form_words", "function_words")]
-    counts = {code: len(words & (tables[0][code] | tables[1][code])) for code in tables[0]}
+    counts = {code: len(words & listed) for code, listed in _read_form_and_function_words().items()}
     first = min(counts, key=lambda code: (-counts[code], code))
     if counts[first] >= _FORM_WORDS:
         return first
     chances = _rank_languages(_remove_codes(text)) if counts[first] >= _WORDS else {}
     return first if next(iter(chances), "") == first and chances[ENGLISH] < _LEAST_ENGLISH else ""
+
+
+@cache
+def _read_form_and_function_words() -> Mapping[str, frozenset[str]]:
+    forms, functions = read_words_of_languages("form_words"), read_words_of_languages("function_words")
+    return {code: forms[code] | functions[code] for code in forms}
 
 
 def count_languages(text: str) -> dict[str, int]:
@@ -232,7 +237,8 @@ def _read_words(text: str, start: int, end: int) -> str:
         text = _remove_codes(text[start:end])
         start, end = 0, len(text)
     everything, words = _split_words(text, start, end)
-    english = [word for word in words if word in _read_english_words()]
+    vocabulary = _read_english_words()
+    english = [word for word in words if word in vocabulary]
     sure = sum(word not in _SHARED for word in english)
     if len(english) > _KNOWN * len(words) and sure:
         return ENGLISH if sure >= _SURE else ""

@@ -374,8 +374,9 @@ def lower_alphanumerics(word: str) -> str:
 
 
 def _read_metadata_names(document: Document, policy: Policy) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    meta = document.meta
     names = {
-        label: tuple(name for key in keys for name in _flatten_metadata_names(document.meta.get(key), key))
+        label: tuple(name for key in keys if key in meta for name in _flatten_metadata_names(meta[key], key))
         for label, keys in policy.metadata.items()
         if policy.looks_for(label)
     }

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
@@ -247,7 +247,7 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
         tally.languages.update(outcome.report.languages)
         tally.exceptions += count_covered_kept_parts(piece.document, outcome.plan.covered_intervals)
         tally.identifying_ids += is_id_identifying(piece.document, outcome.plan)
-        tally.reader.update(asdict(measure_reader_score(piece.document.text, outcome.plan.edits)))
+        tally.reader.update(vars(measure_reader_score(piece.document.text, outcome.plan.edits)))
         if job.plans:
             plans.append((outcome.id, piece.line, outcome.plan.to_json(originals=job.originals)))
     tally.quarantined = len(failures)

@@ -361,9 +361,14 @@ def _choose_cells(row: Sequence[Cell], head: _Head, job: Job, tally: Tally) -> I
 
 def _read_row_metadata(row: Sequence[str], columns: tuple[str, ...]) -> dict[str, object]:
     """Return the row as metadata, for policies that use names from it; a cell with ``;`` or ``|`` is a list."""
-    listed = (re.split(r"\s*[;|]\s*", value.strip()) for value in row)
-    values = (v[0] if len(v) == 1 else [word for word in v if word] for v in listed)
-    return collect_metadata(dict(zip(columns, values, strict=False)))
+    return collect_metadata(dict(zip(columns, map(_read_list, row), strict=False)))
+
+
+def _read_list(cell: str) -> str | list[str]:
+    """Return the words of a cell that is a list, else the cell without blanks around it."""
+    if ";" not in cell and "|" not in cell:
+        return cell.strip()
+    return [word for word in re.split(r"\s*[;|]\s*", cell.strip()) if word]
 
 
 def _encode_row(
