@@ -127,6 +127,7 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("the admin is hussein.k today", ("hussein", "PERSON", 0.7), "hussein.k"),
         ("the.real.deepak wrote it", ("deepak", "PERSON", 0.7), "the.real.deepak"),
         ("I asked Hussein.thanks", ("Hussein", "PERSON", 0.7), "Hussein"),
+        ("He went down. No. 26 Colliery shut.", ("26 Colliery", "STREET_ADDRESS", 0.7), "No. 26 Colliery"),
         ("then spice_route_sam wrote", ("route_sam", "PERSON", 0.7), "spice_route_sam"),
         ("Cheung Attendance: I said no.", ("Cheung Attendance", "PERSON", 0.9), "Cheung Attendance"),
     ],

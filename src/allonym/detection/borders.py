@@ -39,6 +39,7 @@ _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 _HONOUR_AT_END = re.compile(r"(?:,? (?:Esq|[SKQ]C)\.?|[ -]ji| x{1,3})\Z")
 """What stands behind a name and is no part of it: "Pat Gunderson, Esq", "Sunita ji", a kiss."""
 _PLACE_LEAD = re.compile(r"(?:number |address, |(?:the )?corner of |(?i:ward )(?=[A-Z]))")
+_NUMBER_OF_PLACE = re.compile(r"\bN(?:o|r)\.? \Z")  # "No. 26 Colliery"
 _DAY_LEAD = re.compile(r"an? (?=[A-Z])")
 _AGED = re.compile(r"aged (?:(?:about|around|nearly|over|under) )?(?=\d)")
 _COUNTY_AT_END = re.compile(r",? Co\.?\Z")
@@ -201,6 +202,12 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
             start = match.end()
     if span.label == "STREET_ADDRESS" and (field := _NEXT_FIELD.search(text, start, end)):
         end = field.start()
+    if (
+        span.label in ("STREET_ADDRESS", *_PLACES_AND_BODIES)
+        and text[start].isdigit()
+        and (numbered := _NUMBER_OF_PLACE.search(text, max(0, start - 5), start))
+    ):
+        start = numbered.start()
     if span.label == "STREET_ADDRESS" and (opening := _PLACE_LEAD.match(text, start, end)):
         start = opening.end()
     if span.label in ("ORGANIZATION", "PRODUCT") and (joined := _JOINED.search(text, start, end)):

@@ -210,6 +210,10 @@ def _is_counting(digits: str) -> bool:
 _CODE_SIZE = 6  # digits read out one by one that are a number of somebody or something
 _PHONE_WORDS = "call|phone|dial|reach|cell|mobile|fax|text me|telephone|extension|number".split("|")
 
+_POSTAL = re.compile(
+    r"\b(?:address|post ?code|zip(?: code)?|street|road|lane|avenue|drive|grove|close|court|crescent)\b[^.?!\n]{0,40}\Z"
+)
+
 
 def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
     size = len(digits)
@@ -225,6 +229,7 @@ def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
             return Span(start, end, "PHONE_NUMBER", 0.8 if context else 0.65, source)
     words = {word.lower() for word in _TOKEN.findall(text, start, end)}
     is_code = size >= _CODE_SIZE or (size > 3 and not words.isdisjoint(_TIMES))  # nobody says a quantity like this
+    is_code |= 4 <= size <= 5 and _POSTAL.search(before) is not None
     if is_code and words <= _DIGITS.keys() | _TIMES.keys() and not _is_counting(digits):
         return Span(start, end, "GENERIC_ID", 0.6, "spoken:digits")
     return Span(start, end, "NUMERIC", 0.5 if size < 6 else 0.6, "spoken:digits")

@@ -357,11 +357,9 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     is_after_point = start > 1 and text[start - 1] in ".,"
     if is_after_point and (surface == "js" or (surface.isdigit() and text[start - 2].isdigit())):  # "11" in "3.11"
         return True
-    if (
-        span.label == "ORGANIZATION"
-        and len(words) == 1
-        and (words[0] in _DEPARTMENTS or _SIGNED_ROLE.match(text, start))
-    ):
+    if len(words) == 1 and words[0] in _DEPARTMENTS and not _is_titled(text, span):
+        return True
+    if span.label == "ORGANIZATION" and len(words) == 1 and _SIGNED_ROLE.match(text, start):
         return True
     if span.label in (*SOFT, "PERSON", "LOCATION", "CITY"):
         is_unit = words != [] and all(word in _UNITS or word in SMALL or word in _SPECIALITIES for word in words)
