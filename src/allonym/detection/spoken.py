@@ -67,7 +67,7 @@ _CUES = (
 )
 """Patterns of the kinds of speech: spelled words, numbers, addresses."""
 _HYPHENED = compile_pattern(r"\b([A-Za-z](?:-[A-Za-z0-9])+-[A-Za-z0-9])\b")
-_SPACED = compile_pattern(r"\b([A-Z](?: [A-Z0-9])+ [A-Z0-9]|[a-z](?: [a-z0-9]){3,}|[A-Z](?:, [A-Z]){3,})\b")
+_SPACED = compile_pattern(r"\b([A-Z](?: [A-Z0-9])+ [A-Z0-9]|[a-z](?: [a-z0-9]){3,}|[A-Z](?:, (?:double )?[A-Z]){3,})\b")
 _DOTTED = compile_pattern(r"\b([A-Z]\.(?: ?[A-Z]\.)+ ?[A-Z]\b\.?)( [A-Z][\pL'\-]+)?")
 _CODE = compile_pattern(
     rf"\b((?:[A-Z]\. )+(?:[0-9]+\b|(?i:{_DIGIT}|for)\b)(?:\.? (?:[A-Z]\.|[0-9]+\b|(?i:{_DIGIT}|for)\b))*(?: [A-Z]\b)?)"
@@ -224,7 +224,7 @@ def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
         return Span(start, end, "US_SSN", 0.85, "spoken:digits+context(social)")
     if 7 <= size <= 15:
         context = next((w for w in _PHONE_WORDS if w in before), "")
-        if context or size == 10 or (size == 11 and digits[0] == "1"):
+        if context or size == 10 or (size == 11 and digits[0] in "01"):
             source = f"spoken:digits+context({context})" if context else "spoken:digits"
             return Span(start, end, "PHONE_NUMBER", 0.8 if context else 0.65, source)
     words = {word.lower() for word in _TOKEN.findall(text, start, end)}

@@ -124,7 +124,7 @@ _LEGAL_FORMS = read_word_list("legal_forms")
 _INTERJECTIONS = read_word_list("interjections")
 _UNITS = read_word_list("unit_words")
 _NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?(?:[A-Z]{1,4}[ /-]?)?[\d+]")
-_QUANTITY = re.compile(r"\d+ ?[x×] ")
+_QUANTITY = re.compile(r"\d+ ?[x×] |(?:K[Ss]h|KES|Rs)\.? ?\d|R\d{1,3},\d{3}")
 _NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
 _LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
 _CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
@@ -355,7 +355,9 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if _FORMAT.fullmatch(surface):
         return True
     is_after_point = start > 1 and text[start - 1] in ".,"
-    if is_after_point and (surface == "js" or (surface.isdigit() and text[start - 2].isdigit())):  # "11" in "3.11"
+    if is_after_point and (
+        surface == "js" or (surface.replace(".", "").isdigit() and text[start - 2].isdigit())
+    ):  # "11" in "3.11"
         return True
     if len(words) == 1 and words[0] in _DEPARTMENTS and not _is_titled(text, span):
         return True
