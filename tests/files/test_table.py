@@ -368,3 +368,25 @@ def test_long_codes_do_not_hang(run):
 )
 def test_repeated_and_unusual_names_of_columns_are_a_header(cells, below, expected):
     assert is_header(cells, below, Policy.load("default")) is expected
+
+
+@pytest.mark.parametrize(
+    ("header", "states"),
+    [
+        ("Kunde;Betrag;Status", ["offen", "bezahlt", "überfällig"]),
+        ("Client;Montant;Mode", ["Virement", "Chèque", "En attente"]),
+        ("Cliente;Importe;Situación", ["Pendiente", "Pagado", "Anulado"]),
+        ("Customer;Amount;X", ["paid", "pending", "refunded"]),
+    ],
+)
+def test_states_are_no_names_however_short_the_table(run, header, states):
+    names = ("Ada Brook", "Bo Reed", "Cy Day")
+    rows = [f"{name};10;{state}" for name, state in zip(names, states, strict=True)]
+    out = run("a.csv", "\n".join([header, *rows, ""]).encode(), Policy.load("default"))[0].decode().splitlines()
+    assert out[0] == header and [line.rpartition(";")[2] for line in out[1:]] == states
+    assert all(line.startswith("[PERSON_") for line in out[1:])
+
+
+def test_a_person_called_like_a_state_is_covered(run):
+    out = run("a.csv", b"Name,Town,Amount\nPaid,Leeds,1\nLate,Hull,2\nAda Brook,York,3\n", Policy.load("default"))[0]
+    assert all(line.startswith(b"[PERSON_") for line in out.splitlines()[1:])

@@ -8,6 +8,7 @@ import pytest
 from docx import Document as Word
 
 from allonym.files import anonymize_path, read_documents
+from allonym.policy import Policy
 
 NAMES = ("Ada Brook", "Tom Ellery", "Jan Kos", "May Lindt", "Ben Hart")
 ROWS = [
@@ -106,3 +107,10 @@ def test_paragraphs_that_begin_with_a_speaker_are_turns_and_the_cells_beside_the
     anonymize_path(tmp_path / "a.docx", tmp_path / "b.docx", "transcripts")
     (safe,) = read_documents(tmp_path / "b.docx")
     assert "Blessing" not in safe.text and "Okonkwo" not in safe.text and "Third interview" in safe.text
+
+
+def test_a_small_table_with_known_names_of_columns_is_one(run):
+    rows = [["Client", "Facture", "Statut"], ["Ada Brook", "7", "Payée"], ["Bo Reed", "8", "En attente"]]
+    html = "<table>" + "".join("<tr>" + "".join(f"<td>{c}</td>" for c in row) + "</tr>" for row in rows) + "</table>"
+    out = run("a.html", html.encode(), Policy.load("default"))[0].decode()
+    assert out == html.replace("Ada Brook", "[PERSON_1]").replace("Bo Reed", "[PERSON_2]")

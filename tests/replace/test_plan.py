@@ -254,3 +254,10 @@ def test_tags_are_new_to_the_text_and_numbered_in_reading_order(given_):
             assert number > last.get(edit.label, 0)
             last[edit.label] = number
         assert seen.setdefault(edit.entity, tag) == tag
+
+
+def test_an_article_in_another_part_stays():
+    document = Document.from_parts("", ["a", "Acme Ltd"], separators=["\n", ""])
+    entities = [Entity("ORGANIZATION:acme", "ORGANIZATION", (Span(2, 10, "ORGANIZATION"),))]
+    assert apply(make_plan(document, entities, TAGS), document.text) == "a\n[ORGANIZATION_1]"
+    assert apply(make_plan(Document("", document.text), entities, TAGS), document.text) == "an\n[ORGANIZATION_1]"

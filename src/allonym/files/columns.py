@@ -98,7 +98,7 @@ class Column:
         if is_missing(value) and self.name:
             return KEPT
         if self.role == PROSE:
-            return PROSE
+            return KEPT if not self.chosen and (is_state(value) or (len(value) == 1 and value.isascii())) else PROSE
         if self.role != KEPT:
             is_date = self.role.startswith("DATE")
             if self.role in _DIGITS_ONLY and not self.chosen and not any(map(str.isdigit, value)):
@@ -106,7 +106,7 @@ class Column:
             return PROSE if is_date and len(value) > _SHORT and not _DATE.fullmatch(value) else self.role
         if self.chosen or (value in self.values if self.values is not None else is_number(value)):
             return KEPT
-        return PROSE
+        return KEPT if is_state(value) else PROSE
 
 
 UNKNOWN = Column("", PROSE, "")
@@ -185,6 +185,11 @@ def is_missing(value: str) -> bool:
     return not value or value.lower() in _read_words()["missing"]["words"]
 
 
+def is_state(value: str) -> bool:
+    """Tell whether a cell holds a state, such as paid, or a way to pay or to send."""
+    return value.strip().lower() in _read_words()["states"]["words"]
+
+
 def is_number(value: str) -> bool:
     """Tell whether a cell holds a number, with or without a currency or a unit."""
     return _NUMBER.fullmatch(value.strip()) is not None
@@ -261,6 +266,9 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
         return _choose_label("GENERIC_ID", policy) or KEPT, "codes of people", frozenset(different)
     if label and _can_hold(label, values, policy):
         return _choose_label(label, policy), "its name", None
+    stated = _share(different, is_state)
+    if stated == 1:
+        return KEPT, f"{len(different)} states", frozenset(different)
     dated = sum(map(is_date, values)) / len(values)
     numeric = sum(map(is_number, values)) / len(values)
     if dated >= _LIKE and not numeric > dated:
@@ -278,10 +286,11 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
         return label, f"{_format_share(share)} of the sample is {label}", None
     is_short = all(len(v) <= _SHORT and len(v.split()) <= _FEW_WORDS for v in different)
     repeats = len(different) <= _CATEGORIES and len(different) * 2 <= len(values)
-    is_plain = _ends_with(_split_name(name), _read_words()["keep"]["words"]) > 0
+    is_plain = stated >= _SOME or _ends_with(_split_name(name), _read_words()["keep"]["words"]) > 0
     if repeats:
         sample = [value[:_LONGEST_READ] for value in different]
     labels = _find_labels(name, sample, policy, models=True)
+    labels = ["" if is_state(v) else x for v, x in zip(sample, labels, strict=True)]
     if repeats:  # "DF" and "new" may be found, but in a column of few values they are no names
         labels = [x if _is_like_name(v) else "" for v, x in zip(sample, labels, strict=True)]
     label, share = _choose_fitting_label(labels, values, policy)

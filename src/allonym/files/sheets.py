@@ -11,7 +11,16 @@ from typing import Any
 
 from allonym.batch import MAX_NAMED
 from allonym.document import KEPT, PROSE, TECHNICAL, splice_text
-from allonym.files.columns import SAMPLE_ROWS, UNKNOWN, Column, decide_columns, is_header, is_unusual_name
+from allonym.files.columns import (
+    SAMPLE_ROWS,
+    UNKNOWN,
+    Column,
+    decide_columns,
+    is_header,
+    is_known_name,
+    is_state,
+    is_unusual_name,
+)
 from allonym.files.office import Package, Part, TextSlot, get_local_name
 from allonym.policy import Policy
 
@@ -22,7 +31,7 @@ LEAST_IDENTIFIER = 4
 """Least number of characters of an identifier that is looked for in the results of formulas."""
 
 LEAST_COLUMNS, LEAST_ROWS = 3, 4
-"""A smaller table in a text, its row of names included, is a form, or only lays the text out."""
+"""A smaller table in a text, its row of names included, is a form or layout, unless all names in that row are known."""
 
 LONGEST_SHEET_NAME = 31
 FORMULAS = frozenset("f formula formula1 formula2 definedName calculatedColumnFormula totalsRowFormula".split())
@@ -177,12 +186,14 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
     """
     widths = {tuple(cells) for cells in rows.values()}
     width = len(next(iter(widths), ()))
-    if len(widths) == 1 and width >= LEAST_COLUMNS and len(rows) >= LEAST_ROWS:
-        return decide_grid(rows, policy).places
     header = next(iter(rows.values()), {})
+    names = [text for _, text in header.values() if text.strip()]
+    is_large = len(rows) >= LEAST_ROWS or (len(rows) > 1 and len(names) == width and all(map(is_known_name, names)))
+    if len(widths) == 1 and width >= LEAST_COLUMNS and is_large:
+        return decide_grid(rows, policy).places
     places: dict[Any, CellPlace] = {}
     for cells in rows.values():
-        for number, (column, (cell, _)) in enumerate(cells.items()):
+        for number, (column, (cell, text)) in enumerate(cells.items()):
             name = ""
             if len(cells) == 2:
                 name = next(iter(cells.values()))[1] if number else ""
@@ -191,7 +202,7 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
             name = name.strip().rstrip(":") if len(name) <= MAX_NAMED else ""  # a longer text is no name
             if name and len(cells) == 2 and is_unusual_name(name, policy):
                 name = ""
-            places[cell] = CellPlace(name, PROSE)
+            places[cell] = CellPlace(name, KEPT if is_state(text) else PROSE)
     return places
 
 

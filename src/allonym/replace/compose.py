@@ -21,7 +21,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from itertools import count, filterfalse
+from itertools import count, filterfalse, pairwise
 from operator import itemgetter
 from types import MappingProxyType
 from typing import Protocol
@@ -457,6 +457,8 @@ def _make_edits(
     before = ""  # the last character of its replacement, or before it
     size = len(text)
     last = len(slots) - 1
+    parts = setting.document.parts
+    borders = {b for (_, a), (b, _) in pairwise(parts) if text[a:b].endswith("\n")}  # no article stands before one
     for i, (start, end, span, subject, index) in enumerate(slots):
         if subject is None:
             sealed = encrypt_text(text[start:end], ESCAPED_LABEL, setting.key)
@@ -500,7 +502,7 @@ def _make_edits(
                     lead = " "
                 if not trail and high < limit and is_word_character(out[-1]) and is_word_character(text[high]):
                     trail = " "
-            if english and not lead and low > 1 and text[low - 2] in "anAN":
+            if english and not lead and low > 1 and text[low - 2] in "anAN" and low not in borders:
                 change = find_article_change(text, low, position, out)
                 if change is not None and not find_other_language(text, low):  # "escribir a" has no article
                     article = text[change[0] : change[1]]
