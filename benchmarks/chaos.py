@@ -13,6 +13,10 @@ lets the n-th of them go wrong. Each trial is a process:
   half.
 - memory: the run of a larger source gets a little more memory than it has when it begins.
 - clock: the clock on the wall jumps back by a year and goes on backwards; some of these runs are killed, too.
+- workers: on a Ray cluster of this machine, a worker is killed in front of its n-th call; the run itself must end.
+
+Scenarios called "ray" run there; their outputs are compared with those of a run without Ray, and their kills are of the
+process that leads the run.
 
 Then the run goes on without faults. Lost: an output or a line of it is missing at the end. Wrong: an output differs
 from that of a run that nobody disturbed, or one that is not complete lies under its final name. Marker: an original is
@@ -60,7 +64,7 @@ FAULTS = Path(__file__).with_name("chaos_faults.c")
 NONE, KILL, TORN, FAIL, FAIL_FROM, SHORT, SHORT_FROM, BACKWARDS = range(8)
 SECRET = b"a secret of thirty-two characters"
 KEY = b"a key of thirty-two characters.."
-KINDS = ("kills", "errors", "memory", "clock", "files")
+KINDS = ("kills", "errors", "memory", "clock", "workers", "files")
 MEMORY = (0, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 25)
 LARGE = 100
 """Times by which the sources grow where memory is short."""
@@ -131,6 +135,7 @@ SOURCES: dict[str, tuple[str, Callable[..., None]]] = {
     "eml": ("in.eml", write_eml),
 }
 SCENARIOS = [f"{name}{vault}" for name in SOURCES for vault in ("", " vault")]
+SCENARIOS += [f"{name} ray" for name in ("jsonl", "csv", "txt folder")]
 
 
 @dataclass
@@ -151,35 +156,54 @@ class Scenario:
     def __init__(self, name: str, top: Path, times: int = 1) -> None:
         self.name, self.top = name, top
         self.batch_size = 150 if times == 1 else 1 << 20
-        self.source_name, write = SOURCES[name.removesuffix(" vault")]
+        self.source_name, write = SOURCES[name.removesuffix(" vault").removesuffix(" ray")]
         self.has_vault = name.endswith(" vault")
+        self.is_on_ray = name.endswith(" ray")
         self.model, self.folder = top / "model", top / "trial"
         self.model.mkdir(parents=True)
         write(self.model, times)
         if self.has_vault:
             Vault.create(self.model / "study.vault", SECRET).close()
         self.markers = [name_marker(i).encode() for i in range(12)]
-        self.notes, self.log = top / "notes", top / "log"
+        self.notes, self.log, self.worker_log = top / "notes", top / "log", top / "worker-log"
 
     def begin(self) -> None:
         """Make the folder of the next trial: the source and an empty vault."""
         shutil.rmtree(self.folder, ignore_errors=True)
         shutil.copytree(self.model, self.folder)
         (self.folder / "out").mkdir()
-        self.log.unlink(missing_ok=True)
+        for log in (self.log, self.worker_log):
+            log.unlink(missing_ok=True)
 
-    def run(self, faults: Any, action: int = NONE, at: int = 0, number: int = 0, memory: int | None = None) -> int:
-        """Anonymise in a process of its own; return its status: 0 done, 1 refused, 2 other errors, -9 killed."""
+    def run(
+        self,
+        faults: Any,
+        action: int = NONE,
+        at: int = 0,
+        number: int = 0,
+        memory: int | None = None,
+        worker_at: int | None = None,
+    ) -> int:
+        """Anonymise in a process of its own; return its status: 0 done, 1 refused, 2 other errors, -9 killed.
+
+        With ``worker_at`` the first worker of Ray is killed at that event, or never where that is 0; its events are in
+        ``worker_log``.
+        """
         self.notes.unlink(missing_ok=True)
         child = os.fork()
         if child == 0:
+            if worker_at is not None:
+                self.top.joinpath("once").touch()
+                os.environ |= {"CHAOS_PROGRAM": "default_worker.py", "CHAOS_ONCE": str(self.top / "once")}
+                os.environ |= {"CHAOS_FOLDER": str(self.folder), "CHAOS_LOG": str(self.worker_log)}
+                os.environ["CHAOS_AT"] = str(worker_at)
             os._exit(self._anonymize(faults, action, at, number, memory))
         began = time.monotonic()
         while True:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 return os.waitstatus_to_exitcode(status)
-            if time.monotonic() - began > MINUTE:
+            if time.monotonic() - began > (5 * MINUTE if self.is_on_ray else MINUTE):
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
                 return -signal.SIGALRM
@@ -200,9 +224,15 @@ class Scenario:
             key = None if self.has_vault else KEY
             options: dict[str, Any] = {"resume": True, "plans": out / "aside" / "plans.jsonl"}
             options["batch_size"] = self.batch_size
-            anonymize_path(
-                self.folder / self.source_name, target, POLICY, key=key, vault=vault, scope="study", **options
-            )
+            source = self.folder / self.source_name
+            if self.is_on_ray:
+                from allonym.scale import anonymize_on_ray
+
+                anonymize_on_ray(
+                    source, target, POLICY, key=key, scope="study", workers=2, partition_size=400, **options
+                )
+            else:
+                anonymize_path(source, target, POLICY, key=key, vault=vault, scope="study", **options)
             code = 0
         except Exception as error:
             resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
@@ -391,7 +421,29 @@ def try_clock(scenario: Scenario, faults: Any, whole: dict[str, str], count: int
     return tally
 
 
-TRIALS = {"kills": try_kills, "errors": try_errors, "memory": try_memory, "clock": try_clock}
+def try_workers(scenario: Scenario, faults: Any, whole: dict[str, str], count: int, limit: int, seed: int) -> Tally:
+    tally, draw = Tally(), random.Random(seed)
+    scenario.begin()
+    scenario.run(faults, worker_at=0)
+    for at in choose_moments(len(scenario.worker_log.read_text().splitlines()), limit, draw):
+        scenario.begin()
+        status = scenario.run(faults, worker_at=at)
+        tally.counts["trials"] += 1
+        tally.counts["faults"] += "kill\t" in scenario.worker_log.read_text()
+        check_end(scenario, tally, whole, status, f"{scenario.name}, a worker killed at {at}")
+    return tally
+
+
+TRIALS = {"kills": try_kills, "errors": try_errors, "memory": try_memory, "clock": try_clock, "workers": try_workers}
+
+
+def list_outputs_without_ray(scenario: Scenario, faults: Any) -> dict[str, str]:
+    """Return the digests of the outputs of the same run in one process."""
+    scenario.is_on_ray = False
+    scenario.begin()
+    scenario.run(faults)
+    scenario.is_on_ray = True
+    return scenario.list_outputs()
 
 
 def run_trials(
@@ -410,15 +462,18 @@ def run_trials(
     for name in names:
         scenario = Scenario(name, top / name.replace(" ", "-"))
         scenario.begin()
-        scenario._anonymize(faults, NONE, 0, 0, None) if name == names[0] else None  # loads what the runs need
+        if name == names[0] and not scenario.is_on_ray:
+            scenario._anonymize(faults, NONE, 0, 0, None)  # loads what the runs need; Ray bears no fork
         scenario.begin()
         if scenario.run(faults):
             raise SystemExit(f"{name}: the undisturbed run fails: {_read_notes(scenario)}")
         whole, count = scenario.list_outputs(), len(scenario.log.read_text().splitlines())
+        if scenario.is_on_ray and whole != list_outputs_without_ray(scenario, faults):
+            raise SystemExit(f"{name}: the outputs differ from those without Ray")
         if markers := scenario.find_markers():
             raise SystemExit(f"{name}: the undisturbed run leaves originals in {markers}")
         for kind in kinds:
-            if kind in TRIALS:
+            if kind in (("kills", "workers") if scenario.is_on_ray else TRIALS.keys() - {"workers"}):
                 yield f"{name}: {kind}", TRIALS[kind](scenario, faults, whole, count, limit, seed)
         shutil.rmtree(scenario.top)
     if "files" in kinds:

@@ -3,7 +3,8 @@
    cc -shared -fPIC -O1 -o faults.so chaos_faults.c -ldl; LD_PRELOAD=faults.so PROGRAM
 
    A process is left alone until it calls chaos_arm, or if its command line holds $CHAOS_PROGRAM: then the first that
-   can remove the file $CHAOS_ONCE is killed at its $CHAOS_AT-th event below $CHAOS_FOLDER. */
+   has an event below $CHAOS_FOLDER, and can remove the file $CHAOS_ONCE, is killed at its $CHAOS_AT-th. $CHAOS_LOG tells
+   of its events. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -24,11 +25,11 @@ enum { NONE, KILL, TORN, FAIL, FAIL_FROM, SHORT, SHORT_FROM, BACKWARDS };
 
 static char root[PATH_MAX];
 static size_t root_length;
-static int action, error_number, log_handle = -1, is_armed;
+static int action, error_number, log_handle = -1, is_armed, is_waiting;
 static long at, count;
 
 void chaos_arm(const char *folder, int what, long number, int error, const char *log) {
-    is_armed = 0;
+    is_armed = is_waiting = 0;
     root_length = strlen(strncpy(root, folder, sizeof root - 1));
     action = what, at = number, error_number = error, count = 0;
     log_handle = log ? (int)syscall(SYS_openat, AT_FDCWD, log, O_WRONLY | O_CREAT | O_APPEND, 0600) : -1;
@@ -46,8 +47,9 @@ __attribute__((constructor)) static void arm_program(void) {
     syscall(SYS_close, handle);
     for (ssize_t i = 0; i < size; i++) line[i] = line[i] ? line[i] : ' ';
     line[size > 0 ? size : 0] = 0;
-    if (!strstr(line, program) || syscall(SYS_unlinkat, AT_FDCWD, getenv("CHAOS_ONCE"), 0)) return;
-    chaos_arm(getenv("CHAOS_FOLDER"), KILL, atol(getenv("CHAOS_AT")), 0, NULL);
+    if (!strstr(line, program)) return;
+    chaos_arm(getenv("CHAOS_FOLDER"), KILL, atol(getenv("CHAOS_AT")), 0, getenv("CHAOS_LOG"));
+    is_waiting = 1;
 }
 
 static int is_below(const char *path) {
@@ -59,7 +61,9 @@ static int is_below(const char *path) {
         snprintf(full, sizeof full, "%s/%s", here, path);
         path = full;
     }
-    return strncmp(path, root, root_length) == 0 && (path[root_length] == '/' || path[root_length] == 0);
+    if (strncmp(path, root, root_length) || (path[root_length] != '/' && path[root_length] != 0)) return 0;
+    if (is_waiting) is_waiting = 0, is_armed = !syscall(SYS_unlinkat, AT_FDCWD, getenv("CHAOS_ONCE"), 0);
+    return is_armed;
 }
 
 static const char *name_of(int handle, char *into) {
@@ -81,7 +85,7 @@ static void note(const char *what, const char *path, const char *other, long siz
 /* The next event: 0 goes on, -1 fails, 1 is a short or torn write. A killed process does not come back. */
 static int meet(int grows, int writes) {
     count++;
-    if (action == KILL && count == at) kill(getpid(), SIGKILL), pause();
+    if (action == KILL && count == at) note("kill", "", NULL, at), kill(getpid(), SIGKILL), pause();
     if (action == TORN && count == at) {
         if (writes) return 1;
         kill(getpid(), SIGKILL), pause();

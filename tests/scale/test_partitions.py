@@ -116,6 +116,22 @@ def test_resuming_does_not_treat_again_what_is_done(serial, source, policy, tmp_
     assert real is files.Worker._perform_slice
 
 
+@pytest.mark.parametrize("rest", [b"", bytes(40)], ids=["cut", "zeros"])
+def test_a_part_that_lost_its_end_with_the_power_is_made_again(serial, source, policy, expected, tmp_path, rest):
+    def stop(done, total):
+        if done > 50_000:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(source, tmp_path / "out", policy, progress=stop)
+    parts = list((tmp_path / ".out.allonym-ray").rglob("*.part"))
+    assert parts
+    for part in parts:
+        part.write_bytes(part.read_bytes()[:-40] + rest)
+    report = run(source, tmp_path / "out", policy, resume=True)
+    assert (tree(tmp_path), told(report)) == expected("", "out")
+
+
 def test_another_run_is_not_gone_on_with(serial, source, policy, tmp_path):
     def stop(done, total):
         raise KeyboardInterrupt

@@ -38,6 +38,8 @@ MANY = 64
 OPEN = "open"
 """A file in the state that exists as long as the run."""
 
+_END = b'{"end": true}\n'
+
 Slice = tuple[int, "int | None", str]
 """Start and end in the file (None: its end), and the digest of the bytes."""
 
@@ -216,7 +218,7 @@ class Worker:
     def _perform_slice(self, step: Step) -> Outcome:
         path = self._make_group_path(step.group, f"-{step.part}.part")
         with suppress(OSError, ValueError, KeyError), self.storage.open(path) as stream:
-            if json.loads(stream.readline())["read"] == step.digest:
+            if json.loads(stream.readline())["read"] == step.digest and _has_end(stream):
                 return Outcome()
         read = blake2b(digest_size=32)
         with self.storage.make_scratch_folder(self.state) as scratch:
@@ -231,7 +233,7 @@ class Worker:
                     append_treated_batch(out, place.last, treated)
                     if treated.refused:
                         break
-                _write_json_line(out, {"end": True})
+                out.write(_END)
             if read.hexdigest() != step.digest:
                 raise UsageError(f"{step.items[0].name} has changed while it was read; begin again with overwrite")
             self._check_run_open()
@@ -351,6 +353,12 @@ def read_treated_batches(stream: BinaryIO) -> Iterator[tuple[bool, AnonymizedChu
                 row["refused"],
             ),
         )
+
+
+def _has_end(stream: BinaryIO) -> bool:
+    """Tell whether a part file is whole: a power failure may have cut it."""
+    stream.seek(-len(_END), io.SEEK_END)
+    return stream.read() == _END
 
 
 def _write_json_line(out: BinaryIO | io.BufferedWriter, row: Mapping[str, object]) -> None:

@@ -22,7 +22,7 @@ from allonym.batch import import_arrow
 from allonym.errors import DataError, UsageError, hide_foreign_errors
 from allonym.files.formats import format_of
 from allonym.files.items import Item, check_outputs_distinct, check_targets_free, list_items, list_sources
-from allonym.partfile import check_plain_target, open_part_file, write_file
+from allonym.partfile import check_plain_target, open_part_file, sync_folder, write_file
 from allonym.scratch import open_scratch_folder
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -61,6 +61,7 @@ class Disk:
         check_plain_target(target)
         try:
             os.replace(file, target)
+            sync_folder(target.parent)
         except OSError as error:
             if error.errno != errno.EXDEV:
                 raise
