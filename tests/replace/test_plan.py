@@ -259,5 +259,5 @@ def test_tags_are_new_to_the_text_and_numbered_in_reading_order(given_):
 def test_an_article_in_another_part_stays():
     document = Document.from_parts("", ["a", "Acme Ltd"], separators=["\n", ""])
     entities = [Entity("ORGANIZATION:acme", "ORGANIZATION", (Span(2, 10, "ORGANIZATION"),))]
-    assert apply(make_plan(document, entities, TAGS), document.text) == "a\n[ORGANIZATION_1]"
-    assert apply(make_plan(Document("", document.text), entities, TAGS), document.text) == "an\n[ORGANIZATION_1]"
+    assert apply(document.text, make_plan(document, entities, TAGS)) == "a\n[ORGANIZATION_1]"
+    assert apply(document.text, make_plan(Document("", document.text), entities, TAGS)) == "an\n[ORGANIZATION_1]"
