@@ -212,6 +212,8 @@ class Scenario:
     def _anonymize(self, faults: Any, action: int, at: int, number: int, memory: int | None) -> int:
         sink = os.open(os.devnull, os.O_WRONLY)
         os.dup2(sink, 2)
+        if self.is_on_ray:
+            os.dup2(sink, 1)  # its own tools tell of killed workers there
         runs.CHECKPOINT = 0.0  # a line of the journal for each chunk
         out = self.folder / "out"
         target = out / "main" / self.source_name.replace("in", "out", 1)

@@ -119,3 +119,10 @@ def test_keys_are_passphrases_where_readable_and_bytes_elsewhere(tmp_path, monke
     assert read_key(path) == random
     monkeypatch.setenv("ALLONYM_KEY", "")
     assert read_key(None) is None
+
+
+def test_a_line_end_in_a_name_makes_no_line_of_its_own(run, tmp_path):
+    (tmp_path / "in.txt").write_text("ada@example.com")
+    result = run("anonymize", str(tmp_path / "in.txt"), str(tmp_path / "a\nerror: all is well\x1b[2J.docx"))
+    assert result.code == 2 and "is called a .docx file" in result.err
+    assert result.err.count("\n") == 1 and "\x1b" not in result.err

@@ -53,10 +53,14 @@ def format_json_line(value: object) -> str:
 
 
 def print_note(text: str, *, label: str = "note:") -> None:
-    """Print one line on standard error, with ``note:``, ``error:`` or another label in front."""
-    colour = "red" if label == "error:" else "yellow"
+    """Print one line on standard error, with ``note:``, ``error:`` or another label in front.
+
+    A line end in an error is one in a file's name: shown as a line, it could pass for another message.
+    """
+    is_error = label == "error:"
+    colour, text = "red" if is_error else "yellow", escape_controls(text, lines=not is_error)
     shown = False if os.environ.get("NO_COLOR") else None
-    click.echo(f"{click.style(label, fg=colour, bold=True)} {escape_controls(text, lines=True)}", err=True, color=shown)
+    click.echo(f"{click.style(label, fg=colour, bold=True)} {text}", err=True, color=shown)
 
 
 def print_unread_warning(unread: Mapping[str, int], characters: int) -> None:
