@@ -201,3 +201,9 @@ def test_given_names_of_one_person_share_a_key(first, second):
     """So that a name is compared with those only whom it may fit, and not with all who bear the family name."""
     shared = list_lookup_keys(first) & list_filing_keys(second)
     assert shared or not can_be_same_person((first, "hart"), (second, "hart"))
+
+
+def test_a_cell_with_joined_words_is_the_person_of_that_name():
+    text = "Ada Brook, ada-brook, Ada-Marie"
+    spans = [Span(0, 9, "PERSON"), Span(11, 20, "PERSON", 1.0, "column"), Span(22, 31, "PERSON")]
+    assert [entity.spans for entity in link(Document("", text), spans).entities] == [tuple(spans[:2]), (spans[2],)]

@@ -223,3 +223,9 @@ def test_an_address_in_a_field_that_describes_a_cell_is_read(run):
     cell = {"cell_type": "a@example.com", "id": "a@example.com", "metadata": {}, "source": ["x"]}
     out, _ = run("a.ipynb", json.dumps({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}).encode())
     assert b"a@example.com" not in out and b'"source": ["x"]' in out
+
+
+def test_files_and_media_types_in_attributes_of_xml_are_no_words(run):
+    source = b'<package><item href="a.xhtml" media-type="application/xhtml+xml"/><by>Ada Brook</by></package>'
+    out = run("a.xml", source, Policy.load("default"))[0]
+    assert out == source.replace(b"Ada Brook", b"[PERSON_1]")

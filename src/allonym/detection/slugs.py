@@ -32,6 +32,7 @@ _LEAST_TELLING, _LONGEST_WORD = 4, 40
 _WORD = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])+"
 _JOINT = r"(?:[-_.+]{1,2}|%20|%2[BbDd])"
 _CHAIN = re.compile(rf"(?<![^\W_]){_WORD}(?:{_JOINT}{_WORD})*(?![^\W_])")
+_JOINED = re.compile(rf"[^\W_]{_JOINT}[^\W_]")
 _PIECE = re.compile(rf"({_WORD})(?:{_JOINT}|\Z)")
 
 
@@ -120,17 +121,26 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
 
 
 def find_slug_names(text: str, spans: Iterable[Span], taxonomy: Taxonomy) -> dict[str, str]:
-    """Return the slugs among the spans with the names, among the other spans, that they stand for."""
-    slugs = {text[s.start : s.end] for s in spans if s.source == SLUG}
+    """Return the slugs among the spans with the names, among the other spans, that they stand for.
+
+    A finding of whatever source that consists of joined words, such as a cell, may be a slug.
+    """
+    names: dict[str, str] = {}  # to families
+    slugs: set[str] = set()
+    for span in sorted(spans):
+        family = taxonomy.lineage(span.label)[-1]
+        if family in _NAMES:
+            surface = text[span.start : span.end]
+            if any(map(str.isspace, surface)):
+                names.setdefault(surface, family)
+            elif span.source == SLUG or _JOINED.search(surface):
+                slugs.add(surface)
     if not slugs:
         return {}
     by_words: dict[tuple[str, ...], str] = {}
-    for span in sorted(spans):
-        family = taxonomy.lineage(span.label)[-1]
-        if span.source != SLUG and family in _NAMES:
-            name = text[span.start : span.end]
-            for words in list_slug_words(name, is_person=family == "PERSON"):
-                by_words.setdefault(words, name)
+    for name, family in names.items():
+        for words in list_slug_words(name, is_person=family == "PERSON"):
+            by_words.setdefault(words, name)
     return {slug: by_words[words] for slug in slugs if (words := _split_slug(slug)) in by_words}
 
 

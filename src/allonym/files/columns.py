@@ -95,6 +95,8 @@ class Column:
     def get_cell_role(self, value: str) -> str:
         """Return the role of one cell: that of its column, or prose where it does not look like the others."""
         value = value.strip()
+        if self.name and not self.chosen and is_sum(value):
+            return KEPT
         if is_missing(value) and self.name:
             return KEPT
         if self.role == PROSE:
@@ -183,6 +185,11 @@ def is_missing(value: str) -> bool:
     """Tell whether a cell holds nothing, or a word for that."""
     value = value.strip()
     return not value or value.lower() in _read_words()["missing"]["words"]
+
+
+def is_sum(value: str) -> bool:
+    """Tell whether a cell says that its row has sums."""
+    return value.strip().rstrip(":").lower() in _read_words()["sums"]["words"]
 
 
 def is_state(value: str) -> bool:
@@ -442,6 +449,12 @@ def is_known_name(name: str) -> bool:
     lists = _read_words()
     vocabulary = lists["keep"]["words"] | lists["headers"]["words"]
     return bool(_ends_with(_split_name(name), vocabulary) or find_label_of_name(name))
+
+
+def is_common_title(text: str) -> bool:
+    """Tell whether a text, such as the name of a sheet, is all of a word of columns' names, a state or a sum."""
+    words = _split_name(text)
+    return any(words in _read_words()[table]["words"] for table in ("keep", "headers", "states", "sums"))
 
 
 def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Policy, fields: Sequence[str] = ()) -> bool:

@@ -83,6 +83,9 @@ _PLAIN_TYPE = re.compile(
 _WORD = re.compile(r"[^\s/=]+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
 _JOINED_PAIR = re.compile(r"([^\W\d_]{2,})[-_]+(?=([^\W\d_]{2,}))")
+_CODE = re.compile(r"(?=.*[./+#:=_])[\w./+#:=-]+")
+"""A word with signs that names do not have: a file, a media type, a reference."""
+
 _BARE_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED, MAX_DEPTH = 200, 1000
@@ -362,7 +365,8 @@ def find_xml_values(source: str) -> Iterator[tuple[tuple[str, ...], Segment]]:
                 is_structural = name in ("xmlns", "xml:lang", "xml:space") or name.startswith("xmlns:")
                 if a < b and (not is_structural or "@" in new):
                     keys = (*path, local, name.rpartition(":")[2])
-                    role = TECHNICAL if is_structural or name.startswith(("xml:", "xsi:")) else PROSE
+                    is_technical = is_structural or name.startswith(("xml:", "xsi:")) or _CODE.fullmatch(new)
+                    role = TECHNICAL if is_technical else PROSE
                     yield keys, Segment(a, b, new, escape, role=role, has_references=True)
             if not match[0].endswith("/>"):
                 path.append(local)

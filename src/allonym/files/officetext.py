@@ -39,6 +39,7 @@ _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphe
 _PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row rowOff col colOff x y".split())
 _PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
 _NUMBERS = frozenset(("numCache", "numLit", "numDim"))
+_STYLE_ID = re.compile(r"\{[0-9A-Fa-f-]{36}\}")
 ROUND = re.compile(r"-?\d{1,2}0+(?:\.0+)?")
 """An amount, which identifies nobody."""
 
@@ -173,6 +174,7 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
             and not is_common_office_text(element.text)
             and not (ROUND.fullmatch(element.text) and _is_drawn_number(element))
             and not (local in _PLACES and _PLACE.fullmatch(element.text))
+            and not _is_reference(part, local, element.text)
         ):
             others.append(_make_element_slot(part, element, TECHNICAL if local in _TECHNICAL_ELEMENTS else role))
     groups = list(_group_joined_paragraphs(paragraphs))
@@ -181,6 +183,12 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
     for group in groups:
         yield from _list_group_slots(part, group, "codes")
     yield from others
+
+
+def _is_reference(part: Part, local: str, text: str) -> bool:
+    """Tell whether a text refers to a style of tables, or to cells: these follow the names of sheets as they change."""
+    is_formula = local == "f" and "[" not in text and part.name.startswith("xl/charts")
+    return is_formula or (local == "tableStyleId" and _STYLE_ID.fullmatch(text) is not None)
 
 
 def _list_attribute_slots(part: Part, element: Any, local: str, role: str) -> Iterator[TextSlot]:

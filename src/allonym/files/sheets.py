@@ -178,6 +178,11 @@ def decide_grid(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Polic
     return Sheet(places, columns, identifiers)
 
 
+def has_enough_rows(names: Sequence[str], rows: int) -> bool:
+    """Tell whether a table in a text is treated by column, by the texts of its first row and its number of rows."""
+    return rows >= LEAST_ROWS or (rows > 1 and all(map(is_known_name, names)))
+
+
 def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy: Policy) -> dict[Any, CellPlace]:
     """Return the places of the cells of a table within a text; ``rows`` as in :func:`decide_grid`.
 
@@ -187,9 +192,8 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
     widths = {tuple(cells) for cells in rows.values()}
     width = len(next(iter(widths), ()))
     header = next(iter(rows.values()), {})
-    names = [text for _, text in header.values() if text.strip()]
-    is_large = len(rows) >= LEAST_ROWS or (len(rows) > 1 and len(names) == width and all(map(is_known_name, names)))
-    if len(widths) == 1 and width >= LEAST_COLUMNS and is_large:
+    names = [text for _, text in header.values()]
+    if len(widths) == 1 and width >= LEAST_COLUMNS and has_enough_rows(names, len(rows)):
         return decide_grid(rows, policy).places
     places: dict[Any, CellPlace] = {}
     for cells in rows.values():

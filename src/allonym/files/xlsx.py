@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 from allonym.batch import format_lead_in
 from allonym.document import CAPTION, KEPT, PROSE, TECHNICAL
-from allonym.files.columns import Column, is_known_name
+from allonym.files.columns import Column, is_common_title, is_known_name
 from allonym.files.office import Package, Part, TextSlot, get_local_name, is_common_office_text, parse_office_file
 from allonym.files.officeparts import clean_package_and_list_tasks, list_all_slots, list_text_parts
 from allonym.files.officetext import ROUND, list_part_slots
@@ -319,8 +319,11 @@ def _clean_and_list_workbook(part: Part, new_names: _Names) -> Iterator[TextSlot
 
     for element in part.root.iter("{*}*"):
         local = get_local_name(element)
-        if element in sheets and not is_common_office_text(element.get("name")):
-            yield part.make_slot(element.get("name"), partial(rename_sheet, element), role=CAPTION)
+        if element in sheets:
+            name = element.get("name")
+            if is_common_office_text(name) or is_common_title(name):
+                continue
+            yield part.make_slot(name, partial(rename_sheet, element), role=CAPTION)
         elif local == "definedName":
             name = str(element.get("name"))
             if not name.startswith("_xlnm.") and element is named[name][0]:

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from allonym.detection.slugs import SLUG, find_slug_names
+from allonym.detection.slugs import find_slug_names
 from allonym.document import Document, Entity, Span
 from allonym.errors import DataError
 from allonym.labels import TAXONOMY, Taxonomy
@@ -94,8 +94,7 @@ def link(document: Document, spans: Sequence[Span], taxonomy: Taxonomy = TAXONOM
         chain = lineage(label)
         family = chain[-1] if label != "TITLE" else label
         surface = text[span.start : span.end]
-        if span.source == SLUG:
-            surface = slug_names.get(surface, surface)
+        surface = slug_names.get(surface, surface)
         if family == "PERSON":
             if (base_form := base_forms.get((span.start, span.end))) is not None:
                 surface = base_form.surface

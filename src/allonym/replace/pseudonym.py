@@ -20,7 +20,7 @@ that is in no list may be somebody's name, so that a tag must replace all of it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from importlib import import_module
@@ -29,7 +29,7 @@ from typing import Any, Literal
 from typing import cast as typed
 from unicodedata import normalize
 
-from allonym.detection.slugs import SLUG, find_slug_names, write_slug
+from allonym.detection.slugs import find_slug_names, write_slug
 from allonym.errors import PolicyError
 from allonym.kb import KnowledgeBase
 from allonym.protocol import Mention, Setting, Wanted, traits
@@ -87,7 +87,7 @@ def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[st
     out: dict[str, Renderer] = {}
     mentions = [span for t in targets for span in t.entity.spans]
     slug_names = find_slug_names(setting.document.text, mentions, setting.policy.taxonomy)
-    names = [_leave_out_slugs(t) for t in targets if not ordinary.has_ordinary_words_only(cast, t)]
+    names = [_leave_out_slugs(t, slug_names) for t in targets if not ordinary.has_ordinary_words_only(cast, t)]
     for module, families in ORDER:
         members = [t for t in names if cast.get_label_family(t) in families.split()]
         if members:
@@ -101,10 +101,10 @@ def make_renderers(targets: Sequence[Wanted], setting: Setting, remarks: list[st
     return avoid_collisions(cast, targets, renderers)
 
 
-def _leave_out_slugs(target: Wanted) -> Wanted:
+def _leave_out_slugs(target: Wanted, slugs: Container[str]) -> Wanted:
     """Return an entity without its slugs, which follow its names; as it is where it has nothing else."""
     pairs = zip(target.entity.spans, target.surfaces, strict=True)
-    rest = [(span, surface) for span, surface in pairs if span.source != SLUG]
+    rest = [(span, surface) for span, surface in pairs if surface not in slugs]
     if not rest or len(rest) == len(target.surfaces):
         return target
     spans, surfaces = zip(*rest, strict=True)

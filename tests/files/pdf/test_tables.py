@@ -25,8 +25,12 @@ ROWS = [
 @pytest.fixture
 def lines(tmp_path):
     """The lines of the anonymised page, as PDFium reads them."""
+    return write_and_read_lines(tmp_path, [HEADER, *ROWS])
+
+
+def write_and_read_lines(tmp_path, rows):
     out = io.BytesIO()
-    story = [platypus.Paragraph("The bill is due."), platypus.Table([HEADER, *ROWS])]
+    story = [platypus.Paragraph("The bill is due."), platypus.Table(rows)]
     platypus.SimpleDocTemplate(out).build(story)
     source, target = tmp_path / "bill.pdf", tmp_path / "safe.pdf"
     source.write_bytes(out.getvalue())
@@ -52,3 +56,9 @@ def test_a_long_cell_and_its_neighbour_are_two(lines):
     text = " ".join(lines)
     assert text.count("[PN1]") + text.count("[PHONE_NUMBER_1]") == 2
     assert "[EMAIL_ADDRESS_2]" in text or "[EA2]" in text
+
+
+def test_a_small_table_with_known_names_of_columns_is_one(tmp_path):
+    rows = [["Kunde", "Rechnung", "Betrag", "Status"], ["Ada Brook", "7", "20,00", "offen"]]
+    text = " ".join(write_and_read_lines(tmp_path, rows))
+    assert all(word in text.split() for word in (*rows[0], "7", "20,00", "offen", "[PERSON_1]"))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from allonym.document import PROSE
 from allonym.files.pdf.layout import TextUnit
-from allonym.files.sheets import LEAST_COLUMNS, LEAST_ROWS, decide_grid
+from allonym.files.sheets import LEAST_COLUMNS, decide_grid, has_enough_rows
 from allonym.policy import Policy
 
 
@@ -48,7 +48,9 @@ def find_cell_roles(rows: Iterable[list[Cell]], size: int, policy: Policy) -> li
 
 
 def find_tables(lines: Iterable[list[Cell]]) -> Iterator[list[list[Cell]]]:
-    """Yield the tables of at least three columns and four rows; all rows of one have the same number of cells.
+    """Yield the tables of at least three columns and four rows, or with known names of columns.
+
+    All rows of one have the same number of cells.
 
     A row may lack cells, if those it has stand below others; its missing cells are empty.
     """
@@ -67,7 +69,7 @@ def find_tables(lines: Iterable[list[Cell]]) -> Iterator[list[list[Cell]]]:
 
 
 def _check_size(rows: list[list[Cell]]) -> Iterator[list[list[Cell]]]:
-    if len(rows) >= LEAST_ROWS:
+    if rows and has_enough_rows([cell.text for cell in rows[0]], len(rows)):
         yield rows
 
 
