@@ -24,6 +24,7 @@ def find(name, text, label="PERSON", parts=()):
         ("Jürgen Osgood", "juergen-osgood jurgen-osgood", None),
         ("James Tiberius Osgood", "james-osgood james-tiberius-osgood", None),
         ("Art Work", "artwork art-work", ["art-work"]),
+        ("Barnaby Osgood", "Raised by (bosgood), also bosgoods", ["bosgood"]),
         ("Osgood", "osgood barnaby-osgood", []),
     ],
 )

@@ -294,7 +294,7 @@ def _trim_ordinary_words(text: str, start: int, end: int, label: str) -> tuple[i
         or words[j - 1][0] in _SCOTS
         or (
             has_capital
-            and (label in ("CITY", "FACILITY") or (label == "PERSON" and is_given_name(words[i][0])))
+            and (label == "CITY" or (label == "PERSON" and is_given_name(words[i][0])))
             and text[words[j - 1].start() - 1] == " "
             and _is_ordinary_end(words[j - 1][0], label)
         )

@@ -27,6 +27,7 @@ _NAMES = ("PERSON", "ORGANIZATION", "LOCATION")
 _LEAST_SCORE = 0.6  # of a name that is followed
 _MOST_WORDS = 5
 _LEAST_LETTERS = 8  # of a slug without joints
+_LEAST_USER_NAME = 6  # letters of an initial with a family name
 _LEAST_WORD = 2
 _LEAST_TELLING, _LONGEST_WORD = 4, 40
 _WORD = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])+"
@@ -106,7 +107,7 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
     A name of ordinary words alone, such as Customer Service, has a slug only where a person bears it.
 
     >>> sorted(list_slug_words("Zoë Brook", is_person=True))
-    [('brook', 'zoe'), ('brookzoe',), ('zoe', 'brook'), ('zoebrook',)]
+    [('brook', 'zoe'), ('brookzoe',), ('zbrook',), ('zoe', 'brook'), ('zoebrook',)]
     """
     for spelling in fold_spellings(name):
         words = tuple(word for word in find_words(spelling) if not (is_person and word in TITLES))
@@ -118,6 +119,9 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
             joined = "".join(order)
             if len(joined) >= _LEAST_LETTERS and joined not in read_dictionary():
                 yield (joined,)
+        user_name = words[0][0] + words[-1]
+        if is_person and len(user_name) >= _LEAST_USER_NAME and user_name not in _list_ordinary_words():
+            yield (user_name,)
 
 
 def find_slug_names(text: str, spans: Iterable[Span], taxonomy: Taxonomy) -> dict[str, str]:

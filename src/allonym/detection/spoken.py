@@ -211,7 +211,8 @@ _CODE_SIZE = 6  # digits read out one by one that are a number of somebody or so
 _PHONE_WORDS = "call|phone|dial|reach|cell|mobile|fax|text me|telephone|extension|number".split("|")
 
 _POSTAL = re.compile(
-    r"\b(?:address|post ?code|zip(?: code)?|street|road|lane|avenue|drive|grove|close|court|crescent)\b[^.?!\n]{0,40}\Z"
+    r"\b(?:(?:street|road|lane|avenue|drive|grove|close|court|crescent)\b[^.?!\n]{0,40}"
+    r"|(?:address|post ?code|zip|last (?:four|4))\b[^.!]{0,60})\Z"
 )
 
 
