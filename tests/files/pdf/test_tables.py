@@ -9,6 +9,7 @@ import pytest
 pytest.importorskip("pikepdf")
 pdfium = pytest.importorskip("pypdfium2")
 platypus = pytest.importorskip("reportlab.platypus")
+styles = pytest.importorskip("reportlab.lib.styles")
 
 from allonym.files import anonymize_path  # noqa: E402
 
@@ -62,3 +63,31 @@ def test_a_small_table_with_known_names_of_columns_is_one(tmp_path):
     rows = [["Kunde", "Rechnung", "Betrag", "Status"], ["Ada Brook", "7", "20,00", "offen"]]
     text = " ".join(write_and_read_lines(tmp_path, rows))
     assert all(word in text.split() for word in (*rows[0], "7", "20,00", "offen", "[PERSON_1]"))
+
+
+def test_amounts_beside_texts_stay(tmp_path):
+    rows = [
+        ["Carbon monoxide", "500 000", "-"],
+        ["Halons of 2009", "(31,874)", "¥ 64,457"],
+        ["Ada Brook", "1.250,00 €", "x"],
+    ]
+    text = " ".join(write_and_read_lines(tmp_path, rows))
+    assert all(amount in text for row in rows for amount in row[1:]) and "Brook" not in text
+
+
+def test_an_address_ends_where_a_heading_follows(tmp_path):
+    story = [
+        platypus.Paragraph(
+            "Good karma by online volunteers, as we have always shown there: https://example.org/about/"
+        ),
+        platypus.Paragraph("Notable projects", styles.getSampleStyleSheet()["Heading2"]),
+        platypus.Paragraph(
+            "We have built a large number of systems for people with few means, and keep them all running."
+        ),
+    ]
+    out = io.BytesIO()
+    platypus.SimpleDocTemplate(out).build(story)
+    (tmp_path / "a.pdf").write_bytes(out.getvalue())
+    anonymize_path(tmp_path / "a.pdf", tmp_path / "b.pdf", "default")
+    text = pdfium.PdfDocument((tmp_path / "b.pdf").read_bytes())[0].get_textpage().get_text_range()
+    assert "Notable projects" in text and "example.org" not in text

@@ -383,7 +383,13 @@ def _choose_line_separator(
     if not near:
         return "\n"
     last, first = out[-1], units[0]
-    if last.text[-1] in "@/_" or first.text[0] in "@/_":
+    # A line with room for the next word ends on purpose.
+    word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
+    needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
+    has_room = bool(right) and upper.x1 + needed <= right - 0.5 * two.size
+    is_apart = upper.y - two.y > 1.5 * two.size or abs(upper.size - two.size) > 0.1 * upper.size
+    is_new = (has_room or is_apart) and first.text[0].isupper() and last.text[-1] != "@"
+    if not is_new and (last.text[-1] in "@/_" or first.text[0] in "@/_"):
         return ""
     if last.text[-1] in _HYPHENS and len(out) > 1 and out[-2].text[-1].isalnum() and first.text[0].isalnum():
         if (out[-2].text[-1].isalpha() and first.text[0].islower()) or last.text == "\u00ad":
@@ -392,10 +398,7 @@ def _choose_line_separator(
         return ""
     if not right and len(upper.units) < LONG and not first.text[0].islower():
         return "\n"
-    # A line with room for the next word ends on purpose.
-    word = next((i for i, u in enumerate(units) if i and (u.before or u.text.isspace())), len(units))
-    needed = sum(u.first.width for u in units[:word]) + 0.25 * two.size
-    return "\n" if right and upper.x1 + needed <= right - 0.5 * two.size else " "
+    return "\n" if has_room else " "
 
 
 def _separate_words(segment: _Run) -> list[TextUnit]:

@@ -6,13 +6,19 @@ those of a sheet are, see :mod:`allonym.files.columns`. What belongs to no table
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from allonym.document import PROSE
+from allonym.document import KEPT, PROSE
 from allonym.files.pdf.layout import TextUnit
 from allonym.files.sheets import LEAST_COLUMNS, decide_grid, has_enough_rows
 from allonym.policy import Policy
+
+_AMOUNT = re.compile(
+    r"\(?[-+−]?[€$£¥]? ?\d{1,3}(?:(?:[ \u00a0]\d{3}){1,2}|(?:[.,'’]\d{3})+)(?:[.,]\d{1,2})?\)?(?: ?[€$£¥%])?"
+)
+"""An amount with its thousands apart, which identifies nobody in a line of cells."""
 
 
 @dataclass(slots=True)
@@ -35,6 +41,12 @@ def find_cell_roles(rows: Iterable[list[Cell]], size: int, policy: Policy) -> li
         policy: its detectors read a sample of each column.
     """
     roles: list[str] = []
+    rows = list(rows)
+    for row in rows:
+        for cell in row if len(row) > 1 else ():
+            if _AMOUNT.fullmatch(cell.text):
+                roles = roles or [PROSE] * size
+                roles[cell.start : cell.end] = [KEPT] * (cell.end - cell.start)
     for table in find_tables(rows):
         grid = {
             str(number): {str(column): ((cell.start, cell.end), cell.text) for column, cell in enumerate(row)}
