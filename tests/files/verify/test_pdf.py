@@ -85,6 +85,15 @@ def test_the_raw_reader_looks_everywhere(place):
     assert not find_leftovers_in_file(hidden_in(place), "pdf", ["Eve Stone"], "")
 
 
+def test_the_licence_in_the_program_of_a_font_is_no_text():
+    def change(pdf):
+        program = pdf.make_stream(b"(URW)++, see the file COPYING (GNU Public License)")
+        program.Subtype = pikepdf.Name.Type1C
+        pdf.pages[0].obj.Resources.Font.F1.FontDescriptor = pikepdf.Dictionary(FontFile3=program)
+
+    assert not find_leftovers_in_file(made.changed(made.bare(b""), change), "pdf", ["GNU Public License"], "")
+
+
 def test_letters_of_two_bytes_are_read_as_words():
     def change(pdf):
         words = [text.encode("utf-16-be").hex().encode() for text in ("Record,", "erase", "play")]

@@ -24,6 +24,9 @@ WORD_GAP = -120
 
 _HEX = re.compile(rb"<([0-9A-Fa-f\s]{4,})>")
 _LITERAL = re.compile(rb"\(([^()\\]{3,})\)")
+_FONT_PROGRAMS = ("/Type1C", "/CIDFontType0C", "/OpenType")
+"""Kinds of font programs without lengths of their parts; those with lengths are told by these."""
+
 _RESOURCES = ("/Font", "/XObject", "/ExtGState", "/ColorSpace", "/Pattern", "/Shading", "/Properties")
 
 
@@ -158,7 +161,7 @@ def _collect_strings(thing: Any, out: list[str], depth: int, bytewise: bool = Fa
 
 
 def _may_hold_text(stream: Any) -> bool:
-    if stream.get("/Type") in ("/ObjStm", "/XRef") or stream.get("/Subtype") == "/Image":
+    if stream.get("/Type") in ("/ObjStm", "/XRef") or stream.get("/Subtype") in ("/Image", *_FONT_PROGRAMS):
         return False
     return not {"/Length1", "/Length2", "/Alternate"} & set(stream.keys())
 
