@@ -33,6 +33,7 @@ TEXTS = {
     "a.tsv": "name\tnote\nAda Brook\tleft Leeds\n",
     "a.json": ' [ {"name": "Ada Brook", "note": "left Leeds"} ,\n {"name": "Tom Ellery", "n": 1.0}]\n',
     "a.jsonl": '{"name": "Ada Brook",  "note": "left Leeds"}\n\n{"note":"Tom Ellery: \\"tom@example.com\\""}\n',
+    "b.html": "<p class='ada-brook' id='ada_brook'>Ada Brook, <a href='#ada-brook'>Leeds</a></p>\n",
     "a.html": "<p class='x'><b>Ada Brook</b> &amp; Tom Ellery, Leeds</p>\n",
     "a.eml": "From: Ada Brook <ada.brook@example.com>\nSubject: Leeds\n\nTom Ellery is in Gdynia.\n",
     "b.eml": "MIME-Version: 1.0\nContent-Type: text/plain; charset=utf-8\nContent-Transfer-Encoding: 8bit\n\nJosé Ibarra\n",

@@ -288,7 +288,7 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
         name = match[1].lower()
         a, b, escape = _locate_attribute_value(match)
         is_structural = name in STRUCTURAL or name.startswith("xmlns")
-        if a == b or (is_structural and "@" not in html.unescape(source[a:b]) and not _has_slug(source, a, b)):
+        if a == b or (is_structural and not _may_identify(source, a, b)):
             continue
         if source.startswith("#", a, b - 1) and name in REFERENCES:
             a += 1  # what follows is an id, and is read like one
@@ -304,8 +304,13 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
             yield Segment(a, b, value, escape, role=role, has_references=True)
 
 
-def _has_slug(source: str, start: int, end: int) -> bool:
-    """Tell whether two joined words of an attribute stand side by side in the source: ``ada-brook``, Ada Brook."""
+def _may_identify(source: str, start: int, end: int) -> bool:
+    """Tell whether the value of a structural attribute may hold an address, a tag, or a slug of a name.
+
+    A slug has two joined words that stand side by side in the source: ``ada-brook``, Ada Brook.
+    """
+    if not set("@[<").isdisjoint(html.unescape(source[start:end])):
+        return True
     pairs = (
         _JOINED_PAIR.findall(fold(source[start:end])) if "-" in source[start:end] or "_" in source[start:end] else ()
     )
