@@ -76,8 +76,8 @@ def test_a_folder_of_all_formats_comes_back_from_the_vault(tmp_path: Path, prese
         progress: list[tuple[int, int]] = []
         report = restore_files(files, vault=vault, scope="s", actor="ada", advance=lambda *at: progress.append(at))
         (entry,) = (e for e in vault.audit() if e.action == "restore")
-    assert report.files == len(files) == 13 and progress[-1] == (13, 13)
-    assert dict(entry.counts)["files"] == 13
+    assert report.files == len(files) == 14 and progress[-1] == (14, 14)
+    assert dict(entry.counts)["files"] == 14
     wrong = []
     for path in sorted(p for p in source.rglob("*") if p.is_file()):
         name = path.relative_to(source)
