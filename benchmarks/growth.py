@@ -10,9 +10,9 @@ made and applied, how the replacements are restored; their total; and how a plan
 up to ``--pseudonyms-to`` characters, since that takes about a millisecond for each person. The tagger reads windows of
 one length and so takes the same time for each character; it runs only with ``--tagger``. Growth is the cost of a
 character in the longest text divided by that in the shortest; a linear pipeline has 1. Short texts are repeated until
-they take ``--least`` seconds. Python's collector runs as rarely as in our commands. ``--calls`` counts calls of
-functions in place of microseconds: the same in each run, but blind to loops inside of a function. Prints a table and,
-last, one line of JSON; the exit code is 1 where a growth is over ``--limit``.
+they take ``--least`` seconds. Python's collector waits for the end of a text, as in our commands. ``--calls`` counts
+calls of functions in place of microseconds: the same in each run, but blind to loops inside of a function. Prints a
+table and, last, one line of JSON; the exit code is 1 where a growth is over ``--limit``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from itertools import pairwise
 from types import FrameType
 from typing import Any
 
-from allonym.collector import slow_down_collector
+from allonym.collector import pause_collector, slow_down_collector
 from allonym.detection.selection import find_candidates
 from allonym.detection.turns import add_turns
 from allonym.document import Document
@@ -195,9 +195,10 @@ def measure_stages(text: str, policy: Policy, pseudonyms: Policy | None = None) 
         load_tagger()._remember_window_outputs.cache_clear()  # windows of an earlier round would flatter this one
     gc.collect()
     clock = [time.process_time()]
-    for step in list_steps(text, policy, pseudonyms):
-        step()
-        clock.append(time.process_time())
+    with pause_collector():
+        for step in list_steps(text, policy, pseudonyms):
+            step()
+            clock.append(time.process_time())
     seconds = [after - before for before, after in pairwise(clock)]
     common, last = seconds[:6], seconds[6:]
     return dict(zip(STAGES, (*common, sum(common), *last), strict=False))

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from allonym.collector import pause_collector
 from allonym.document import Document
 from allonym.errors import DataError, PlanMismatch, UsageError
 from allonym.files.encoding import decode_file
@@ -133,6 +134,7 @@ def restore_files(
     def count_most_edits(result_digest: str) -> int:
         return max(len(plan.edits) for plan in by_result[result_digest])
 
+    @pause_collector()
     def restore_text(text: str, number: int) -> Restored:
         if not plans:
             return restorer.restore(text)

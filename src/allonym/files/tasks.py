@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from allonym.batch import RECORD_ERRORS, Findings, describe_failure, retry_out_of_memory
+from allonym.collector import pause_collector
 from allonym.errors import DataError, UnknownNameError, UsageError, VaultError
 from allonym.files import record
 from allonym.files.columns import Column
@@ -56,8 +57,9 @@ def detect_in_task(job: Job, task: Task) -> tuple[Task, list[Findings] | None]:
     if task.chunk is None:
         return task, None
     try:
-        pieces = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job)).pieces
-        return task, detect_in_documents((p.document for p in pieces if isinstance(p, Draft)), job, job.key)
+        with pause_collector():
+            pieces = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job)).pieces
+            return task, detect_in_documents((p.document for p in pieces if isinstance(p, Draft)), job, job.key)
     except UsageError:
         raise
     except (DataError, *RECORD_ERRORS):
@@ -69,8 +71,9 @@ def anonymize_task(job: Job, task: Task, findings: list[Findings] | None = None)
     if task.chunk is None:
         return task.place, AnonymizedChunk(refused=task.refused)
     try:
-        parsed = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job))
-        return task.place, anonymize_chunk(parsed, job, findings)
+        with pause_collector():
+            parsed = retry_out_of_memory(partial(get_format(task.format).parse, task.chunk, job))
+            return task.place, anonymize_chunk(parsed, job, findings)
     except (VaultError, UsageError):
         raise
     except (DataError, *RECORD_ERRORS) as error:

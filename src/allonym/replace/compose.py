@@ -413,8 +413,14 @@ def _list_edit_slots(
         subject = _Subject(serial, entity, treatment, number, tag)
         for index, span in enumerate(spans):
             slots.append((span.start, span.end, span, subject, index))
-    slots.sort(key=itemgetter(0, 1))
+    _sort_slots(slots)
     return slots
+
+
+def _sort_slots(slots: list[_EditSlot]) -> None:
+    """Sort by start, then end: two passes, since they are almost sorted and pairs of numbers would be new objects."""
+    slots.sort(key=itemgetter(1))
+    slots.sort(key=itemgetter(0))
 
 
 def _write_fixed_replacement(replacement: str, mention: Mention, setting: Setting) -> str:
@@ -442,7 +448,7 @@ def _add_token_lookalikes(text: str, slots: Sequence[_EditSlot]) -> list[_EditSl
             i += 1
         if i == len(slots) or slots[i][0] >= end:
             out.append((start, end, Span(start, end, ESCAPED_LABEL), None, 0))
-    out.sort(key=itemgetter(0, 1))
+    _sort_slots(out)
     return out
 
 
