@@ -30,9 +30,11 @@ _LEAST_LETTERS = 8  # of a slug without joints
 _LEAST_USER_NAME = 6  # letters of an initial with a family name
 _LEAST_WORD = 2
 _LEAST_TELLING, _LONGEST_WORD = 4, 40
-_WORD = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])+"
+_LETTER = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])"
+_WORD = f"{_LETTER}++"
 _JOINT = r"(?:[-_.+]{1,2}|%20|%2[BbDd])"
-_CHAIN = re.compile(rf"(?<![^\W_]){_WORD}(?:{_JOINT}{_WORD})*(?![^\W_])")
+_LONG = rf"{_LETTER}{{{min(_LEAST_LETTERS, _LEAST_USER_NAME)},}}+"
+_CHAIN = re.compile(rf"(?<![^\W_])(?:{_WORD}(?:{_JOINT}{_WORD})+|{_LONG})(?![^\W_])")
 _JOINED = re.compile(rf"[^\W_]{_JOINT}[^\W_]")
 _PIECE = re.compile(rf"({_WORD})(?:{_JOINT}|\Z)")
 
