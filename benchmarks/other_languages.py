@@ -21,7 +21,7 @@ import json
 import time
 from pathlib import Path
 
-from allonym.models.wordtagger import WordTagger
+from allonym.models.nametagger import open_tagger
 from allonym.train.multilingual import load_parts, load_recipe
 from allonym.train.multilingual_score import measure_model
 
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--weights", type=Path)
     options = parser.parse_args()
     weights = options.weights or PACKAGES / options.recipe / f"allonym_{options.recipe}"
-    model, parts = WordTagger(weights), load_parts(options.data, load_recipe(options.recipe))
+    model, parts = open_tagger(weights), load_parts(options.data, load_recipe(options.recipe))
     figures = measure_model(model, parts["dev"], parts["test"], parts["beside"])
     print("language  part                        words  cov. 6 %  needless  cov. 8 %  needless  missed  F1")
     rows = [(code, part, f) for code, groups in figures["measured"].items() for part, f in groups.items()]

@@ -23,7 +23,7 @@ FAMILIES = {
     "GPL": r"(?<![AL])GPL|(?<!Lesser )(?<!Affero )General Public",
     "MPL": r"MPL|Mozilla",
     "Apache": r"Apache",
-    "BSD": r"BSD|morfeusz\.sgjp\.pl/doc/license",
+    "BSD": r"BSD",
     "MIT": r"\bMIT\b",
     "PSF": r"PSF|Python Software|matplotlib",
     "BSL": r"\bBSL|Boost",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.rows import check_each_row
 
-from allonym.models.words import SHAPES, classify_shape, split_words
+from allonym.models.words import SHAPES, Unigram, classify_shape, split_words
 
 ANY = st.text(st.characters(), max_size=80)
 
@@ -90,3 +90,19 @@ def test_every_word_has_a_shape_and_another_one_where_it_is_joined(text: str) ->
         alone, joined = (classify_shape(text[start:end], j) for j in (False, True))
         assert 0 <= alone < SHAPES // 2 <= joined < SHAPES
         assert joined - alone == SHAPES // 2
+
+
+def test_the_likeliest_pieces_make_up_a_word():
+    chances = {"▁Klin": -8, "▁Kl": -6, "in": -4, "g": -3, "ingbeil": -5, "ing": -4, "beil": -7}
+    vocabulary = ["[CLS]", "[SEP]", "[UNK]", *chances]
+    pieces = Unigram(vocabulary, [0, 0, 0, *chances.values()])
+    assert [vocabulary[n] for n in pieces.pieces("Klingbeil", True)] == ["▁Kl", "ingbeil"]
+    assert [vocabulary[n] for n in pieces.pieces("ing", False)] == ["ing"]
+    assert [vocabulary[n] for n in pieces.pieces("ing", True)] == ["[UNK]", "ing"]  # no piece holds a gap alone
+    assert [vocabulary[n] for n in pieces.pieces("gß", False)] == ["g", "[UNK]"]
+
+
+def test_words_in_capitals_are_taken_as_they_are_likelier_written():
+    chances = {"▁": -5, "▁umowa": -7, "▁Jan": -8, "jan": -12, "▁U": -9, "mowa": -9}
+    pieces = Unigram(["[CLS]", "[SEP]", "[UNK]", *chances], [0, 0, 0, *chances.values()])
+    assert pieces.choose_case("UMOWA") == "umowa" and pieces.choose_case("JAN") == "Jan"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,8 @@ def test_a_longest_window_fits(model: Any, tmp_path: Path) -> None:
 
 
 def test_words_come_back_as_they_were(model: Any, encoder: Path, tmp_path: Path) -> None:
-    write_word_embeddings(model.encoder, encoder / "vocab.txt", tmp_path)
+    write_word_embeddings(model.encoder, tmp_path)
+    shutil.copyfile(encoder / "vocab.txt", tmp_path / "vocab.txt")
     back = Embeddings(tmp_path)(range(len(VOCABULARY)))
     assert back.shape == (1, len(VOCABULARY), WIDTH) and back.dtype == np.float32
     assert np.abs(back[0] - model.encoder.words.weight.detach().numpy()).max() < 1e-6

@@ -24,6 +24,7 @@ from allonym.document import Document, Span
 from allonym.text.words import LETTERS
 
 if TYPE_CHECKING:
+    from allonym.models.nametagger import NameTagger
     from allonym.models.wordtagger import WordTagger
 
 PACKAGES = {"languages": frozenset("da de et hr hu no pt ro ru sk sl sv".split()), "polish": frozenset({"pl"})}
@@ -49,13 +50,13 @@ Thresholds = Mapping[str, float]
 
 
 @cache
-def load_packages() -> Mapping[str, WordTagger]:
+def load_packages() -> Mapping[str, NameTagger | WordTagger]:
     """The models of the packages that are installed, by the languages that they read."""
-    models: dict[str, WordTagger] = {}
+    models: dict[str, NameTagger | WordTagger] = {}
     for name in filter(_is_installed, PACKAGES):
-        from allonym.models.wordtagger import WordTagger  # which needs NumPy
+        from allonym.models.nametagger import open_tagger  # which needs NumPy
 
-        model = WordTagger(Path(find_spec(f"allonym_{name}").origin).parent)  # type: ignore[union-attr, arg-type]
+        model = open_tagger(Path(find_spec(f"allonym_{name}").origin).parent)  # type: ignore[union-attr, arg-type]
         models |= dict.fromkeys(sorted(set(model.about["languages"]) - _CYRILLIC), model)
     return models
 
@@ -146,7 +147,7 @@ def _names_nobody_here(text: str, span: Span, language: str) -> bool:
     return behind == ":" or is_office or (language == "de" and _ARTICLE.search(before) is not None)
 
 
-def extract_names(text: str, model: WordTagger, language: str, thresholds: Thresholds) -> list[Span]:
+def extract_names(text: str, model: NameTagger | WordTagger, language: str, thresholds: Thresholds) -> list[Span]:
     """Extract the names of the kinds that have a threshold from a text in one language, in reading order."""
     import numpy as np
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from allonym.errors import DataError, hide_foreign_errors
-from allonym.models.words import WordPiece
+from allonym.models.words import read_pieces
 
 HERE = Path(__file__).parent
 
@@ -61,7 +61,7 @@ class Embeddings:
         try:
             self._rows = np.load(folder / "words.npy", mmap_mode="r")
             self._scales = np.load(folder / "word_scales.npy")
-            self.pieces = WordPiece.read(folder / "vocab.txt")
+            self.pieces = read_pieces(folder)
         except (OSError, ValueError, EOFError) as error:
             raise DataError(f"{folder}: no word embeddings: {error}") from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from allonym.models.words import WordPiece, classify_shape, split_words
+from allonym.models.words import Unigram, WordPiece, classify_shape, split_words
 
 LENGTH = 126
 """Most pieces in a window, without its two border marks."""
@@ -129,7 +129,7 @@ def _find_window_end(words: Words, first: int, last: int) -> int:
     return 0
 
 
-def cut_windows(words: Words, pieces: WordPiece) -> list[Window]:
+def cut_windows(words: Words, pieces: WordPiece | Unigram) -> list[Window]:
     """Cut a text whose ``words`` are read into windows."""
     out = []
     for first, last, keep_from, keep_to in cut_window_ranges(words):

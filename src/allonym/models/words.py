@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from allonym.errors import DataError
 
@@ -17,6 +18,7 @@ SHAPES = 24
 """Number of values of :func:`classify_shape`."""
 MOST_PIECES = 10  # of one word; the rest of a longer one tells nothing about names
 _CACHED = 400_000  # words whose pieces are remembered
+_UNKNOWN = 30.0  # what a letter that is in no piece costs
 
 _JOINED = SHAPES // 2
 
@@ -65,10 +67,7 @@ class WordPiece:
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids = {piece: i for i, piece in enumerate(vocabulary)}
-        for name in ("[CLS]", "[SEP]", "[UNK]"):
-            if name not in self._ids:
-                raise DataError(f"a vocabulary of pieces needs {name}")
-        self.start, self.end, self.unknown = (self._ids[name] for name in ("[CLS]", "[SEP]", "[UNK]"))
+        self.start, self.end, self.unknown = _find_marks(self._ids)
         self._cache: dict[str, tuple[int, ...]] = {}
 
     @classmethod
@@ -106,6 +105,79 @@ class WordPiece:
             else:
                 return [self.unknown]
         return numbers
+
+
+SPACE = "\u2581"
+"""Begins the pieces of a :class:`Unigram` that follow a gap."""
+
+
+class Unigram:
+    """A vocabulary of pieces with capitals and accents, of which the likeliest make up a word (Kudo 2018).
+
+    Args:
+        vocabulary: the pieces in order of their numbers; those behind a gap begin with ``SPACE``.
+        scores: the log chance of each piece.
+
+    Raises:
+        DataError: the vocabulary lacks ``[CLS]``, ``[SEP]`` or ``[UNK]``.
+    """
+
+    def __init__(self, vocabulary: Sequence[str], scores: Sequence[float]) -> None:
+        self._ids = {piece: i for i, piece in enumerate(vocabulary)}
+        self.start, self.end, self.unknown = _find_marks(self._ids)
+        self.vocabulary, self.scores = vocabulary, [float(score) for score in scores]
+        self._longest = max(map(len, vocabulary))
+        self._cache: dict[tuple[str, bool], tuple[int, ...]] = {}
+
+    def pieces(self, word: str, follows_gap: bool) -> tuple[int, ...]:
+        """Return the piece numbers of a word, 1 to ``MOST_PIECES``."""
+        numbers = self._cache.get((word, follows_gap))
+        if numbers is None:
+            if len(self._cache) >= _CACHED:
+                self._cache.clear()
+            likeliest = self._match_likeliest_pieces(word, follows_gap)[1][:MOST_PIECES]
+            numbers = self._cache[word, follows_gap] = tuple(likeliest) or (self.unknown,)
+        return numbers
+
+    def choose_case(self, word: str) -> str:
+        """Return a word in capitals as it is likelier written: in small letters, or with a capital first."""
+        forms = word.lower(), word.capitalize()
+        return max(forms, key=lambda form: self._match_likeliest_pieces(form, True)[0])
+
+    def _match_likeliest_pieces(self, word: str, follows_gap: bool) -> tuple[float, list[int]]:
+        """The log chance of the likeliest pieces, and their numbers."""
+        text = SPACE * follows_gap + unicodedata.normalize("NFKC", word[: 8 * MOST_PIECES])
+        best: list[tuple[float, int, int]] = [(0.0, 0, 0)]  # score, where the last piece begins, its number
+        for end in range(1, len(text) + 1):
+            ways = [(best[end - 1][0] - _UNKNOWN, end - 1, self.unknown)]
+            for start in range(max(0, end - self._longest), end):
+                number = self._ids.get(text[start:end])
+                if number is not None:
+                    ways.append((best[start][0] + self.scores[number], start, number))
+            best.append(max(ways))
+        numbers: list[int] = []
+        end = len(text)
+        while end:
+            _, end, number = best[end]
+            numbers.append(number)
+        return best[-1][0], numbers[::-1]
+
+
+def read_pieces(folder: Path) -> Any:
+    """Read the :class:`WordPiece` of a folder, or its :class:`Unigram` where the pieces have scores."""
+    import numpy as np  # which the words alone do not need
+
+    scores = folder / "piece_scores.npy"
+    if not scores.exists():
+        return WordPiece.read(folder / "vocab.txt")
+    return Unigram((folder / "vocab.txt").read_text("utf-8").removesuffix("\n").split("\n"), np.load(scores))
+
+
+def _find_marks(ids: Mapping[str, int]) -> tuple[int, int, int]:
+    for name in ("[CLS]", "[SEP]", "[UNK]"):
+        if name not in ids:
+            raise DataError(f"a vocabulary of pieces needs {name}")
+    return ids["[CLS]"], ids["[SEP]"], ids["[UNK]"]
 
 
 def _split_ideographs(word: str) -> list[str]:

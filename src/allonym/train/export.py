@@ -24,7 +24,7 @@ from allonym.errors import hide_foreign_errors, require_extra
 from allonym.models.tags import PARTS, list_tag_names
 from allonym.models.windows import LENGTH
 from allonym.partfile import write_file
-from allonym.train.network import Encoder, Gate, Size, Tagger
+from allonym.train.network import Encoder, Gate, NameNetwork, Size, Tagger
 
 with require_extra("writing a model", "train"):
     import onnx
@@ -180,13 +180,19 @@ def _make_onnx_model(graph: _Graph, inputs: list[Any], outputs: list[Any], name:
 
 
 def make_tagger_graph(
-    model: Tagger, *, int8: bool = True, wide: bool = False, by_chance: bool = False, gate: Gate | None = None
+    model: Tagger | NameNetwork,
+    *,
+    int8: bool = True,
+    wide: bool = False,
+    by_chance: bool = False,
+    gate: Gate | None = None,
 ) -> Any:
     """Return the tagger as an ONNX model. ``by_chance`` rounds weights up or down, the nearer the likelier.
 
     Inputs: ``x`` float32 ``(1, pieces, width)`` word embeddings; ``shapes`` int64 ``(1, pieces)``; ``heads`` int64
     ``(words,)`` the first piece of each word; with a gate also ``gate.least`` float32 ``()``, with a default: minus
-    infinity lets every word pass. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and ``parts`` ``(words, 17)``.
+    infinity lets every word pass. Outputs, logits: ``tags`` ``(words, 1 + 2 * labels)`` and, where there is a head for
+    them, ``parts`` ``(words, 17)``.
     Words that a gate stops are outside of entities for certain, and their parts mean nothing.
     """
     graph = _Graph(int8, wide, by_chance)
@@ -199,7 +205,8 @@ def make_tagger_graph(
         x, resting, passes, places = _add_gate(graph, x, gate)
         x, axis0 = _add_layers(graph, layers[gate.layer :], x, gate.layer, resting, list(gate.memories)), "axis0"
     first = graph.add_node("Gather", [graph.add_node("Squeeze", [x, axis0], "flat"), places], "firsts", axis=0)
-    for name, head in (("tags", model.tags), ("parts", model.parts)):
+    heads = [(name, getattr(model, name)) for name in ("tags", "parts") if hasattr(model, name)]
+    for name, head in heads:
         weight = graph.add_weights(f"{name}.weight", head.weight.detach().numpy().T)
         shift = graph.add_weights(f"{name}.bias", head.bias.detach().numpy())
         is_gated = gate is not None and name == "tags"
@@ -216,10 +223,7 @@ def make_tagger_graph(
         _describe_tensor("heads", ["words"], True),
         *([_describe_tensor("gate.least", [])] if gate is not None else []),
     ]
-    outputs = [
-        _describe_tensor("tags", ["words", model.tags.out_features]),
-        _describe_tensor("parts", ["words", model.parts.out_features]),
-    ]
+    outputs = [_describe_tensor(name, ["words", head.out_features]) for name, head in heads]
     return _make_onnx_model(graph, inputs, outputs, "tagger")
 
 
@@ -237,15 +241,12 @@ def _describe_tensor(name: str, shape: list[Any], is_integer: bool = False) -> A
     return helper.make_tensor_value_info(name, TensorProto.INT64 if is_integer else TensorProto.FLOAT, shape)
 
 
-def write_word_embeddings(encoder: Encoder, vocabulary: Path, out: Path) -> None:
-    """Write ``words.npy`` int8 ``(vocabulary, width)``, ``word_scales.npy`` float32 ``(vocabulary,)`` and
-    ``vocab.txt``.
-    """
+def write_word_embeddings(encoder: Encoder, out: Path) -> None:
+    """Write ``words.npy`` int8 ``(vocabulary, width)`` and ``word_scales.npy`` float32 ``(vocabulary,)``."""
     table = encoder.words.weight.detach().numpy()
     scale = np.maximum(np.abs(table).max(axis=1), 1e-12) / 127
     np.save(out / "words.npy", np.clip(np.rint(table / scale[:, None]), -127, 127).astype(np.int8))
     np.save(out / "word_scales.npy", scale.astype(np.float32))
-    shutil.copyfile(vocabulary, out / "vocab.txt")
 
 
 def write_tagger(
@@ -278,7 +279,8 @@ def write_tagger(
     out.mkdir(parents=True, exist_ok=True)
     assert model.tags.out_features == len(list_tag_names(labels))
     save_onnx_model(make_tagger_graph(model.eval(), int8=int8, by_chance=by_chance, gate=gate), out / "tagger.onnx")
-    write_word_embeddings(model.encoder, vocabulary, out)
+    write_word_embeddings(model.encoder, out)
+    shutil.copyfile(vocabulary, out / "vocab.txt")
     data = {"format": 1, **about, "labels": list(labels), "parts": list(PARTS)}
     write_file(out / "tagger.json", (json.dumps(data, indent=2) + "\n").encode("utf-8"))
     return data

@@ -14,10 +14,11 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
+import math
 import random
 import sys
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -30,10 +31,14 @@ import numpy as np
 
 from allonym.errors import DataError, require_extra
 from allonym.kb import KnowledgeBase
+from allonym.models.nametagger import NameTagger
 from allonym.models.wordtagger import WordLists, WordTagger, hash_language, hash_words, list_gaps, split_words
 from allonym.train.corpus import assign_train_dev_test
 from allonym.train.dictionaries import DICTIONARIES
+from allonym.train.export import make_tagger_graph, save_onnx_model
 from allonym.train.multilingual_score import OPEN, Sentence, measure_model, measure_strict_f1
+from allonym.train.network import compute_chain_loss, find_allowed_tags
+from allonym.train.pretrained import encode_windows, start_network, write_pieces
 
 with require_extra("training the tagger", "train"):
     import torch
@@ -45,7 +50,9 @@ _BATCH = 3000  # words
 _PIECE = 120  # words of a text that are read at once
 _WORD_FEATURES = 6  # those that tell a word itself, which are left out now and then
 _SMALL, _BIG = 0.07, 0.03  # share of the texts that are shown in small letters, and in capitals
+_OFTEN = 100  # batches
 _LEAST_SHARE = 3e-7  # of all words, from which on a word is frequent enough to be listed
+_LEAST_SHARE_OF_PIECES = 3e-6  # from which on a word has a say in the choice of pieces
 _LISTED = {"hr": "sh", "sr": "sh", "no": "nb"}  # as wordfreq calls them
 _SWAP = 0.2  # share of the names that are swapped for one of the knowledge base
 _NAMES = {  # names and cities of these languages hardly have other forms in a sentence
@@ -83,7 +90,7 @@ class Network(nn.Module):
             nn.Conv1d(width, width, 3, padding=distance, dilation=distance) for distance in recipe["layers"]
         )
         self.last = nn.Linear(width, tags)
-        self.dropout = recipe.get("dropout", 0.2)
+        self.dropout, self.unknown = recipe.get("dropout", 0.2), recipe.get("unknown", 0.3)
         self.chain = nn.Parameter(torch.zeros(tags, tags))
 
     def forward(self, batch: Batch, keep: Tensor) -> Tensor:
@@ -103,22 +110,19 @@ class Network(nn.Module):
     def compute_loss(self, batch: Batch, keep: Tensor) -> Tensor:
         """The mean over words of minus the log chance of all sequences of tags that the corpus allows."""
         scores = self(batch, keep)
-        tags = torch.arange(scores.shape[-1])
-        allowed = (batch.tags[..., None] == tags) | (batch.tags[..., None] == OPEN)
-        scores = (scores - scores.amax(-1, keepdim=True).detach()).exp()
-        both = torch.cat([scores, scores * allowed])  # of any sequence, and of those that are right
-        is_word, chain = torch.cat([batch.is_word, batch.is_word]).unbind(1), self.chain.exp()
-        columns = both.unbind(1)
-        ahead = columns[0]
-        total = ahead.sum(-1)
-        ahead, logs = ahead / total[:, None], total.log()
-        for column, is_there in zip(columns[1:], is_word[1:], strict=True):
-            row = (ahead @ chain) * column + 1e-30
-            total = row.sum(-1)
-            ahead = torch.where(is_there[:, None], row / total[:, None], ahead)
-            logs = logs + torch.where(is_there, total.log(), 0.0)
-        everything, right = logs.chunk(2)
-        return (everything - right).sum() / batch.is_word.sum()
+        allowed = find_allowed_tags(batch.tags, scores.shape[-1])
+        return compute_chain_loss(scores, allowed, batch.is_word, self.chain)
+
+    def draw_loss(self, batch: Batch) -> Tensor:
+        """The loss of a batch, with dropout and with features left out by chance."""
+        keep = torch.ones(batch.rows.shape)
+        keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], 1) > self.unknown).float()
+        keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], _WORD_FEATURES) > 0.1).float()
+        return self.compute_loss(batch, keep)
+
+    def make_parameter_groups(self, recipe: dict[str, Any]) -> list[dict[str, Any]]:
+        """The parameters with their rate."""
+        return [{"params": list(self.parameters()), "rate": recipe["rate"]}]
 
 
 def read_corpus(path: Path, recipe: dict[str, Any]) -> dict[str, list[Sentence]]:
@@ -142,7 +146,9 @@ def read_corpus(path: Path, recipe: dict[str, Any]) -> dict[str, list[Sentence]]
                     tags[n] = OPEN if is_open else 1 + 2 * kinds[label] + (not is_first)
                     is_first = False
         language = recipe.get("same", {}).get(record["meta"]["lang"], record["meta"]["lang"])
-        out[parts[str(record["id"])]].append(Sentence(language, path.name.split(".")[0], record["text"], borders, tags))
+        source = path.name.split(".")[0]
+        document = str(record.get("doc_id", ""))
+        out[parts[str(record["id"])]].append(Sentence(language, source, record["text"], borders, tags, document))
     return out
 
 
@@ -155,6 +161,39 @@ class Piece:
     tags: list[int]
 
 
+Cut = tuple[Sentence, int, int]
+"""A text, and the half-open words of it."""
+
+Encode = Callable[[Sequence[Piece], Sequence[str]], Any]
+"""From pieces and their languages to a batch for a network."""
+
+
+def encode_hashed(recipe: dict[str, Any], lists: WordLists | None) -> Encode:
+    """Make the function that gives :class:`Network` its batches."""
+    size = recipe["rows"]
+
+    def encode(pieces: Sequence[Piece], languages: Sequence[str]) -> Batch:
+        features = [
+            hash_words(piece.words, piece.gaps, language, size, lists)
+            for piece, language in zip(pieces, languages, strict=True)
+        ]
+        length = max(map(len, features))
+        rows = np.zeros((len(pieces), length, features[0].shape[1]), np.int64)
+        tags = np.full((len(pieces), length), OPEN)
+        is_word = np.zeros((len(pieces), length), bool)
+        for i, (piece, feature) in enumerate(zip(pieces, features, strict=True)):
+            count = len(feature)
+            rows[i, :count], tags[i, :count], is_word[i, :count] = feature, piece.tags, True
+        codes = np.array([hash_language(language, size) for language in languages])
+        return Batch(*map(torch.from_numpy, (rows, codes, tags, is_word)))
+
+    return encode
+
+
+def _count_words(cut: Sequence[Cut]) -> int:
+    return sum(end - start for _, start, end in cut)
+
+
 class Batches:
     """Makes batches of pieces of texts, in chance order and of about equal lengths, each time in other variants.
 
@@ -162,9 +201,10 @@ class Batches:
     language, and a share of all findings (``mentions`` of the recipe) for others of their label.
     """
 
-    def __init__(self, sentences: Sequence[Sentence], recipe: dict[str, Any], lists: WordLists | None) -> None:
-        self._sentences, self._lists = sentences, lists
-        self._size, self._labels = recipe["rows"], tuple(recipe["labels"])
+    def __init__(self, sentences: Sequence[Sentence], recipe: dict[str, Any], encode: Encode) -> None:
+        self._sentences, self._encode = sentences, encode
+        self._labels, self._together = tuple(recipe["labels"]), recipe.get("together", 0.0)
+        self._length, self._most = recipe.get("length", 120), recipe.get("batch", 3000)
         self._shares, self._mentioned = recipe.get("shares", {}), recipe.get("mentions", 0.0)
         self.words = sum(len(s.borders) * self._shares.get(s.source, 1) for s in sentences)
         """Words of an epoch, about."""
@@ -178,42 +218,41 @@ class Batches:
 
     def __call__(self, chance: random.Random) -> Iterator[Batch]:
         """The batches of an epoch."""
-        cuts = []
+        cuts: list[list[Cut]] = []
         for sentence in self._sentences:
             if chance.random() >= self._shares.get(sentence.source, 1):
                 continue
-            length = len(sentence.borders)
-            shift = chance.randrange(_PIECE) if length > _PIECE else 0
-            borders = [0, *range(_PIECE - shift, length, _PIECE), length]
-            cuts += [(sentence, a, b) for a, b in pairwise(borders) if b > a]
+            size, length = len(sentence.borders), self._length
+            shift = chance.randrange(length) if size > length else 0
+            borders = [0, *range(length - shift, size, length), size]
+            parts = [(sentence, a, b) for a, b in pairwise(borders) if b > a]
+            before = cuts[-1] if cuts else []
+            if (
+                before
+                and before[-1][0].document == sentence.document != ""
+                and _count_words(before) + size <= length
+                and chance.random() < self._together
+            ):
+                before += parts
+            else:
+                cuts += [[part] for part in parts]
         chance.shuffle(cuts)
         pool = 2000
         for start in range(0, len(cuts), pool):
-            group = sorted(cuts[start : start + pool], key=lambda cut: cut[2] - cut[1])
-            batches: list[list[tuple[Sentence, int, int]]] = [[]]
+            group = sorted(cuts[start : start + pool], key=_count_words)
+            batches: list[list[list[Cut]]] = [[]]
             for cut in group:
-                if (cut[2] - cut[1]) * (len(batches[-1]) + 1) > _BATCH:
+                if _count_words(cut) * (len(batches[-1]) + 1) > self._most:
                     batches.append([])
                 batches[-1].append(cut)
             chance.shuffle(batches)
             yield from (self._make_batch(batch, chance) for batch in batches if batch)
 
-    def _make_batch(self, cuts: Sequence[tuple[Sentence, int, int]], chance: random.Random) -> Batch:
-        pieces = [self._vary(_cut_piece(*cut), cut[0].language, chance) for cut in cuts]
-        languages = [cut[0].language if chance.random() < 0.9 else "" for cut in cuts]
-        features = [
-            hash_words(piece.words, piece.gaps, language, self._size, self._lists)
-            for piece, language in zip(pieces, languages, strict=True)
-        ]
-        length = max(map(len, features))
-        rows = np.zeros((len(pieces), length, features[0].shape[1]), np.int64)
-        tags = np.full((len(pieces), length), OPEN)
-        is_word = np.zeros((len(pieces), length), bool)
-        for i, (piece, feature) in enumerate(zip(pieces, features, strict=True)):
-            count = len(feature)
-            rows[i, :count], tags[i, :count], is_word[i, :count] = feature, piece.tags, True
-        codes = np.array([hash_language(language, self._size) for language in languages])
-        return Batch(*map(torch.from_numpy, (rows, codes, tags, is_word)))
+    def _make_batch(self, cuts: Sequence[list[Cut]], chance: random.Random) -> Any:
+        joined = [_join_pieces([_cut_piece(*part) for part in cut]) for cut in cuts]
+        pieces = [self._vary(piece, cut[0][0].language, chance) for piece, cut in zip(joined, cuts, strict=True)]
+        languages = [cut[0][0].language if chance.random() < 0.9 else "" for cut in cuts]
+        return self._encode(pieces, languages)
 
     def _vary(self, piece: Piece, language: str, chance: random.Random) -> Piece:
         if self._mentioned:
@@ -241,6 +280,12 @@ def _cut_piece(sentence: Sentence, start: int, end: int) -> Piece:
     borders = sentence.borders[start:end]
     gaps = list_gaps(sentence.text, sentence.borders[max(0, start - 1) : end])[-len(borders) :]
     return Piece([sentence.text[a:b] for a, b in borders], gaps, list(sentence.tags[start:end]))
+
+
+def _join_pieces(pieces: Sequence[Piece]) -> Piece:
+    """Pieces of one document as one, each on its line, as the texts began."""
+    words, gaps, tags = ([x for piece in pieces for x in getattr(piece, name)] for name in ("words", "gaps", "tags"))
+    return Piece(words, gaps, tags)
 
 
 def _list_runs(tags: Sequence[int]) -> Iterator[tuple[int, int]]:
@@ -281,23 +326,26 @@ def _list_names(language: str) -> tuple[Sequence[str], Sequence[str], Sequence[s
 
 
 def train_network(
+    network: Any,
     sentences: Sequence[Sentence],
     recipe: dict[str, Any],
-    lists: WordLists | None,
+    encode: Encode,
     checkpoint: Path,
     report: Callable[[str], object],
-) -> Network:
-    """Train for the recipe's epochs; the rate falls to zero at their end.
+) -> Any:
+    """Train for the recipe's epochs, which may end within one; the rate falls to zero at their end.
 
     Args:
+        network: a :class:`Network` or a :class:`~allonym.train.network.NameNetwork`.
+        encode: makes its batches.
         checkpoint: a file that is written after each epoch; if it is there, the training goes on from it.
         report: called with a line now and then.
     """
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    network, chance = Network(recipe), random.Random(1)
-    optimizer = torch.optim.Adam(network.parameters(), lr=recipe["rate"], fused=True)
-    batches, unknown = Batches(sentences, recipe, lists), recipe.get("unknown", 0.3)
+    chance = random.Random(1)
+    optimizer = torch.optim.Adam(network.make_parameter_groups(recipe), lr=recipe["rate"], fused=True)
+    batches = Batches(sentences, recipe, encode)
     words_read, step, first = 0, 0, 0
     if checkpoint.exists():
         state = torch.load(checkpoint, weights_only=True)
@@ -306,26 +354,30 @@ def train_network(
         chance.setstate(state["chance"])
         torch.set_rng_state(state["torch"])
         words_read, step, first = state["words_read"], state["step"], state["epoch"]
-    for epoch in range(first, recipe["epochs"]):
+    total = recipe["epochs"] * batches.words
+    for epoch in range(first, math.ceil(recipe["epochs"])):
         losses = []
         for batch in batches(chance):
-            left = max(0.0, 1 - words_read / (recipe["epochs"] * batches.words))
+            left = 1 - words_read / total
+            if left <= 0:
+                break
             for group in optimizer.param_groups:
-                group["lr"] = recipe["rate"] * min(1.0, (step + 1) / 100) * left
-            keep = torch.ones(batch.rows.shape)
-            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], 1) > unknown).float()
-            keep[..., :_WORD_FEATURES] *= (torch.rand(*batch.rows.shape[:2], _WORD_FEATURES) > 0.1).float()
-            loss = network.compute_loss(batch, keep)
+                group["lr"] = group["rate"] * min(1.0, (step + 1) / 100) * left
+            loss = network.draw_loss(batch)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             nn.utils.clip_grad_norm_(network.parameters(), 5.0)
             optimizer.step()
             losses.append(loss.item())
             words_read, step = words_read + int(batch.is_word.sum()), step + 1
+            if step % _OFTEN == 0:
+                last = losses[-_OFTEN:]
+                mean = sum(last) / len(last)
+                report(f"epoch {epoch + 1}, {words_read} words: loss {mean:.4f}\n")
         state = {"network": network.state_dict(), "optimizer": optimizer.state_dict(), "chance": chance.getstate()}
         state |= {"torch": torch.get_rng_state(), "words_read": words_read, "step": step, "epoch": epoch + 1}
         torch.save(state, checkpoint)
-        report(f"epoch {epoch + 1} of {recipe['epochs']}: loss {sum(losses) / len(losses):.4f}\n")
+        report(f"epoch {epoch + 1} of {recipe['epochs']}: loss {sum(losses) / max(1, len(losses)):.4f}\n")
     return network.eval()
 
 
@@ -363,6 +415,11 @@ def save_network(network: Network, lists: WordLists | None, folder: Path, about:
     if lists:
         arrays |= {"lists.keys": lists.keys, "lists.values": lists.values}
     np.savez_compressed(folder / "weights.npz", **arrays)
+    write_description(folder, about)
+
+
+def write_description(folder: Path, about: dict[str, Any]) -> None:
+    """Write ``model.json``: what is known about a model."""
     (folder / "model.json").write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
@@ -396,26 +453,56 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--recipe", default="languages", choices=("languages", "polish", "clinical_spanish"))
-    parser.add_argument("--epochs", type=int)
+    parser.add_argument("--epochs", type=float)
     options = parser.parse_args()
+    torch.manual_seed(1)
     recipe = load_recipe(options.recipe)
     recipe["epochs"] = options.epochs or recipe["epochs"]
     parts = load_parts(options.data, recipe)
     options.out.mkdir(parents=True, exist_ok=True)
-    languages, has_dictionaries = sorted({s.language for s in parts["train"]}), recipe.get("dictionaries", False)
-    lists = collect_lists(languages, has_dictionaries) if recipe["lists"] else None
     trained = parts["train"] + (parts["dev"] if recipe.get("dev") else [])
-    network = train_network(trained, recipe, lists, options.out / "checkpoint.pt", sys.stderr.write)
-    about: dict[str, Any] = {"format": 3, "gaps": True, "dictionaries": has_dictionaries, "licence": recipe["licence"]}
-    about |= {"labels": list(recipe["labels"]), "layers": recipe["layers"]}
-    save_network(network, lists, options.out, about)
-    model = WordTagger(options.out)
+    checkpoint, report = options.out / "checkpoint.pt", sys.stderr.write
+    about: dict[str, Any] = {"format": 3, "licence": recipe["licence"], "labels": list(recipe["labels"])}
+    model: WordTagger | NameTagger
+    if recipe.get("encoder"):
+        words = list_words(trained)
+        network, pieces = start_network(words, recipe)
+        write_pieces(pieces, network.encoder, options.out)
+        train_network(network, trained, recipe, encode_windows(pieces), checkpoint, report)
+        about |= {"chain": network.chain.tolist()}
+        save_onnx_model(make_tagger_graph(network), options.out / "tagger.onnx")
+        write_description(options.out, about)
+        model = NameTagger(options.out)
+    else:
+        languages, has_dictionaries = {s.language for s in parts["train"]}, recipe.get("dictionaries", False)
+        lists = collect_lists(sorted(languages), has_dictionaries) if recipe["lists"] else None
+        hashed = train_network(Network(recipe), trained, recipe, encode_hashed(recipe, lists), checkpoint, report)
+        about |= {"gaps": True, "dictionaries": has_dictionaries, "layers": recipe["layers"]}
+        save_network(hashed, lists, options.out, about)
+        model = WordTagger(options.out)
     if recipe.get("dev"):  # no operating points can be chosen
-        languages = sorted({sentence.language for sentence in parts["test"]})
-        about |= {"languages": languages, "measured": {"strict_f1": measure_strict_f1(model, parts["test"])}}
+        tested = sorted({sentence.language for sentence in parts["test"]})
+        about |= {"languages": tested, "measured": {"strict_f1": measure_strict_f1(model, parts["test"])}}
     else:
         about |= measure_model(model, parts["dev"], parts["test"], parts["beside"])
-    save_network(network, lists, options.out, about)
+    write_description(options.out, about)
+
+
+def list_words(sentences: Iterable[Sentence]) -> Iterator[tuple[str, float]]:
+    """Words of texts and, with small letters and a capital, of the frequency lists of their languages."""
+    with require_extra("training the tagger", "train"):
+        import wordfreq
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for sentence in sentences:
+        counts[sentence.language].update(sentence.text[a:b] for a, b in sentence.borders)
+    for words in counts.values():
+        total = words.total()
+        yield from ((word, count / total) for word, count in words.items() if count > 1)
+    listed_languages = wordfreq.available_languages()
+    for code in sorted({_LISTED.get(code, code) for code in counts} & listed_languages.keys()):
+        for word, share in wordfreq.get_frequency_dict(code).items():
+            if share >= _LEAST_SHARE_OF_PIECES:
+                yield from ((word, share / 2), (word.capitalize(), share / 2))
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from allonym.models.wordtagger import WordTagger
-
 OPEN = -100
 """The tag of words that a corpus leaves open."""
 _POINTS = {"high-recall": 0.08, "balanced": 0.06, "high-precision": 0.02}
@@ -18,7 +16,8 @@ _LEAST_COVERED, _AT = 0.9, "high-recall"
 _FEWEST = 300  # words of names that a figure needs
 
 Read = Callable[[str, str], tuple[list[tuple[int, int]], Any]]
-"""From a text and its language to the places of its words and their chances, as :class:`WordTagger`."""
+"""From a text and its language to the places of its words and their chances, as the taggers
+of :mod:`allonym.models.wordtagger` give them."""
 
 
 @dataclass(slots=True)
@@ -30,6 +29,7 @@ class Sentence:
     text: str
     borders: list[tuple[int, int]]
     tags: list[int]
+    document: str = ""
 
 
 def judge_words(read: Read, sentences: Sequence[Sentence]) -> tuple[Any, Any, Any, Any]:
@@ -75,14 +75,38 @@ def measure_cover(judged: tuple[Any, Any, Any, Any], threshold: float) -> dict[s
 
 
 def measure_strict_f1(read: Read, sentences: Sequence[Sentence]) -> float:
-    """F1 of names with exact borders and kind, of the likeliest tags; words that a corpus leaves open do not count."""
+    """F1 of names with exact borders and kind, of the best row of tags; words that a corpus leaves open count not."""
     right = predicted = gold = 0
     for sentence in sentences:
         tags = np.array(sentence.tags)
-        guess = np.where(tags == OPEN, 0, read(sentence.text, sentence.language)[1].argmax(1))
+        guess = np.where(tags == OPEN, 0, choose_tags(read(sentence.text, sentence.language)[1]))
         a, b = _list_names(np.where(tags == OPEN, 0, tags)), _list_names(guess)
         right, predicted, gold = right + len(a & b), predicted + len(b), gold + len(a)
     return round(2 * right / max(1, predicted + gold), 4)
+
+
+def choose_tags(chances: Any) -> Any:
+    """Choose the likeliest row of tags, taken as independent, in which a name goes on only behind its beginning.
+
+    Args:
+        chances: of O, B and I of each label ``(words, 1 + 2 * labels)``.
+    """
+    scores = np.log(chances + 1e-9)
+    count = scores.shape[1]
+    follows = np.zeros((count, count))  # of a tag and the next one
+    for inside in range(2, count, 2):
+        follows[:, inside] = -np.inf
+        follows[inside - 1 : inside + 1, inside] = 0
+    best, ways = np.append(0.0, np.full(count - 1, -np.inf)), []  # a text begins as behind O
+    for row in scores:
+        every = best[:, None] + follows
+        ways.append(every.argmax(0))
+        best = every.max(0) + row
+    out = np.zeros(len(scores), int)
+    tag = int(best.argmax())
+    for n in range(len(scores) - 1, -1, -1):
+        out[n], tag = tag, ways[n][tag]
+    return out
 
 
 def _list_names(tags: Any) -> set[tuple[int, int, int]]:
@@ -98,7 +122,7 @@ def _list_names(tags: Any) -> set[tuple[int, int, int]]:
 
 
 def measure_model(
-    model: WordTagger, dev: Sequence[Sentence], test: Sequence[Sentence], beside: Sequence[Sentence]
+    model: Read, dev: Sequence[Sentence], test: Sequence[Sentence], beside: Sequence[Sentence]
 ) -> dict[str, Any]:
     """Choose operating points on the dev parts, and measure them by language on the test parts and other corpora."""
     read = lru_cache(maxsize=None)(model)

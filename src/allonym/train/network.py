@@ -16,6 +16,7 @@ with require_extra("training the tagger", "train"):
     from torch.nn import functional
 
 from allonym.models.words import SHAPES
+from allonym.train.multilingual_score import OPEN
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,3 +247,84 @@ class Tagger(nn.Module):
             {"params": decayed, "lr": rate, "weight_decay": 0.01},
             {"params": plain, "lr": rate, "weight_decay": 0.0},
         ]
+
+
+def compute_chain_loss(scores: Tensor, allowed: Tensor, is_word: Tensor, chain: Tensor) -> Tensor:
+    """The mean over words of minus the log chance of all sequences of tags that are allowed.
+
+    Args:
+        scores: logits ``(texts, words, tags)``.
+        allowed: which tags each word may have, of the same shape.
+        is_word: ``(texts, words)``; the first word of each text is there.
+        chain: logits ``(tags, tags)`` of a tag and the next one.
+    """
+    scores = (scores - scores.amax(-1, keepdim=True).detach()).exp()
+    both = torch.cat([scores, scores * allowed])  # of any sequence, and of those that are right
+    steps, weights = torch.cat([is_word, is_word]).unbind(1), chain.exp()
+    columns = both.unbind(1)
+    ahead = columns[0]
+    total = ahead.sum(-1)
+    ahead, logs = ahead / total[:, None], total.log()
+    for column, is_there in zip(columns[1:], steps[1:], strict=True):
+        row = (ahead @ weights) * column + 1e-30
+        total = row.sum(-1)
+        ahead = torch.where(is_there[:, None], row / total[:, None], ahead)
+        logs = logs + torch.where(is_there, total.log(), 0.0)
+    everything, right = logs.chunk(2)
+    return (everything - right).sum() / is_word.sum()
+
+
+def find_allowed_tags(tags: Tensor, count: int) -> Tensor:
+    """Which of ``count`` tags each word may have, given its tag: all where that is ``OPEN``."""
+    return (tags[..., None] == torch.arange(count)) | (tags[..., None] == OPEN)
+
+
+@dataclass(slots=True)
+class NameBatch:
+    """Windows of texts.
+
+    Pieces, shapes and a mask of real pieces are ``(texts, pieces)``; the place of each word's first piece, its tag and
+    whether a word is there are ``(texts, words)``.
+    """
+
+    pieces: Tensor
+    shapes: Tensor
+    mask: Tensor
+    heads: Tensor
+    tags: Tensor
+    is_word: Tensor
+
+
+class NameNetwork(nn.Module):
+    """An encoder with one head, and a chain over neighbouring tags: :class:`~allonym.models.nametagger.NameTagger`."""
+
+    def __init__(self, encoder: Encoder, tags: int, dropout: float = 0.1) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.drop = Drop(dropout)
+        self.tags = nn.Linear(encoder.size.hidden_size, tags)
+        self.chain = nn.Parameter(torch.zeros(tags, tags))
+
+    def forward(self, batch: NameBatch) -> Tensor:
+        """Return scores ``(texts, words, tags)``."""
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.training):
+            hidden = self.encoder(batch.pieces, batch.shapes, batch.mask)
+        heads = batch.heads[..., None].expand(-1, -1, hidden.shape[-1])
+        return self.tags(self.drop(hidden.float().gather(1, heads)))  # type: ignore[no-any-return]
+
+    def draw_loss(self, batch: NameBatch) -> Tensor:
+        """The loss of a batch, with dropout."""
+        scores = self(batch)
+        return compute_chain_loss(scores, find_allowed_tags(batch.tags, scores.shape[-1]), batch.is_word, self.chain)
+
+    def make_parameter_groups(self, recipe: dict[str, Any]) -> list[dict[str, Any]]:
+        """The parameters with their rates: new ones learn faster, word embeddings and the lowest layers not at all."""
+        if recipe["frozen"]:
+            for module in (self.encoder.positions, self.encoder.norm, *self.encoder.layers[: recipe["frozen"]]):
+                module.requires_grad_(False)
+        fresh = {"chain", "tags.weight", "tags.bias", "encoder.shapes.weight"}
+        groups: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for name, value in self.named_parameters():
+            if value.requires_grad:
+                groups[name in fresh].append(value)
+        return [{"params": groups[0], "rate": recipe["rate"]}, {"params": groups[1], "rate": recipe["fresh_rate"]}]
