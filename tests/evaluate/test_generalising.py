@@ -160,8 +160,8 @@ DRAFT = "She was born in LOCATION_1. PRONOUN has dyspraxia and the tallest house
 def test_a_sentence_goes_as_a_whole_and_the_last_one_stays():
     draft = Draft(DRAFT, DRAFT)
     for sentence in range(3):
-        draft.make_move(next(m for m in draft.list_moves() if m.sentence == sentence))
-        if not any(m.sentence >= 0 for m in draft.list_moves()):
+        draft.make_move(next(m for m in draft.list_moves() if m.part == sentence))
+        if not any(m.part >= 0 for m in draft.list_moves()):
             break
     assert draft.render() == "They say so."
     assert draft.compute_share_gone() == pytest.approx(1 - 2 / draft.total)
@@ -187,7 +187,7 @@ def test_a_sentence_behind_one_that_went_does_not_begin_with_a_connective():
     text = "She is a singer. Also very funny. But so tall. So tall. So he left. However, she stays."
     draft = Draft(text, text)
     for sentence in (0, 2, 4):
-        draft.make_move(next(m for m in draft.list_moves() if m.sentence == sentence))
+        draft.make_move(next(m for m in draft.list_moves() if m.part == sentence))
     assert draft.render() == "Very funny. So tall. She stays."
 
 

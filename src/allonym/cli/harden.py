@@ -63,9 +63,9 @@ def harden(
     With --people, no subjects are needed: of each person below K, ages, dates, places, occupations, relatives and
     health become more general until K people at least fit what is left, see "allonym evaluate cards".
 
-    Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and sentences
-    that mostly tell whom they are about are removed. It stops where no intruder does clearly better than guessing,
-    or at --most-removed. Rare words and superlatives always go. For English texts.
+    Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and phrases and
+    sentences that mostly tell whom they are about are removed. It stops where no intruder does clearly better than
+    guessing, or at --most-removed. Rare words and superlatives always go. For English texts.
 
     The first figure is what the worst intruder of a panel reaches on the hardened texts: rely on it. The levels form a
     frontier of risk against content kept; --level chooses another one.

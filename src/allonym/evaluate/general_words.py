@@ -32,7 +32,7 @@ _QUOTES = frozenset("\"'“‘")
 _BEFORE_YEAR = frozenset("in since from by until before after around circa during".split())
 _ABOUT = frozenset("about around nearly almost approximately only just exactly another least most under below".split())
 _COUNTING = frozenset("many few several these those both various numerous two three some".split())
-_AMOUNTS = frozenset("number lot lots couple variety range series kind type sort".split())
+AMOUNTS = frozenset("number lot lots couple variety range series kind type sort".split())
 _COMPARING = frozenset("so too more most as less least".split())
 _BEFORE_INFINITIVE = frozenset(
     "to can could will would shall should may might must do does did don doesn didn t".split()
@@ -112,7 +112,7 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
             and (after.part in _NOMINAL or (after.text == "-" and after.start == word.end))
         ):
             return ("",)
-        if after.text == "of" and word.lower_text in _AMOUNTS:
+        if after.text == "of" and word.lower_text in AMOUNTS:
             return ()  # a number of things
         return _list_general_nouns(words, i)
     if word.part == "VERB":
@@ -294,7 +294,7 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
     is_gerund = word.endswith("ing") and len(word) > 4
     if is_participle and not is_gerund and (lead in _BE or (not is_past and lead not in _HAVE)):
         return _choose_passive(words, next_word, has_subject=lead in _BE)
-    if is_past and before.part in ("PUNCT", "") and _is_preposition(after):
+    if is_past and before.part in ("PUNCT", "") and is_preposition(after):
         return "involved"  # now based in
     verb = _choose_verb_before(words, next_word)
     if word in _read_word_list("verbs", "copulas"):
@@ -306,7 +306,7 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
             return ""
         if verb == "go on" and lead in _BE:
             return "busy"
-        if verb == "go on" and (before.part == "VERB" or _is_preposition(before)):
+        if verb == "go on" and (before.part == "VERB" or is_preposition(before)):
             return "something"
         return "" if verb == "be" and lead in _BE else _conjugate(verb, 3)
     if lead in _BEFORE_INFINITIVE:
@@ -350,7 +350,7 @@ def _is_clause_without_that(words: Sequence[Word], i: int) -> bool:
     return is_subject and noun.part == "NOUN" and noun.label is None
 
 
-def _is_preposition(word: Word) -> bool:
+def is_preposition(word: Word) -> bool:
     """Tell whether a word is a preposition, also before a gerund, where the tagger calls it a conjunction."""
     return word.part == "ADP" or (word.part == "SCONJ" and word.lower_text in _BEFORE_GERUND)
 
@@ -369,7 +369,7 @@ def _choose_passive(words: Sequence[Word], i: int, *, has_subject: bool) -> str:
         return "said"
     if after.lower_text == "to" and second.part in ("VERB", "AUX"):
         return "able"
-    if _is_preposition(after):
+    if is_preposition(after):
         general: str = _read_generalisations()["verbs"]["passives"].get(after.lower_text, "")
         return general if general or has_subject else "involved"
     return "given" if has_subject and _carries_object(words, i) else "involved"
@@ -382,7 +382,7 @@ def _choose_verb_before(words: Sequence[Word], i: int) -> str:
         return "come"
     if after.lower_text in _QUESTIONS or (after.lower_text == "that" and second.part not in ("NOUN", "ADJ")):
         return "say"
-    if _is_preposition(after):
+    if is_preposition(after):
         verb: str = _read_generalisations()["verbs"]["before"].get(after.lower_text, "be")
         return verb
     if after.part == "VERB" and after.lower_text.endswith("ing"):

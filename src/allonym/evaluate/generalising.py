@@ -1,7 +1,7 @@
 """A text while it becomes more general: what may change next, what that costs, and how the text reads then.
 
-A word gives way to a general one; a whole sentence goes where it mostly tells who it is about. Placeholders and
-function words stay as they are unless their sentence goes.
+A word gives way to a general one; a phrase or a whole sentence goes where it mostly tells who it is about. Placeholders
+and function words stay as they are unless their phrase or their sentence goes.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import NamedTuple
 
 from allonym.detection.words import read_ordinary_words
 from allonym.evaluate.general_words import CONTENT, Word, list_general_replacements, list_words_and_placeholders
+from allonym.evaluate.phrases import list_phrases
 from allonym.evaluate.rewording import make_edits
 from allonym.plan import Edit, apply_edits, locate_replacements
 
@@ -29,12 +31,12 @@ class Move(NamedTuple):
 
     Attributes:
         words: numbers of the words that it changes.
-        cost: in content words; sentence: number of the sentence that goes, -1 for words.
+        cost: in content words; part: number of the sentence or the phrase that goes, -1 for words.
     """
 
     words: tuple[int, ...]
     cost: float
-    sentence: int = -1
+    part: int = -1
 
 
 class Draft:
@@ -47,7 +49,7 @@ class Draft:
     Attributes:
         words: of the anonymised text, with its placeholders.
         taken: for each word, how many of its general replacements it has gone through.
-        dropped: numbers of the sentences that went.
+        dropped: numbers of the sentences and of the phrases that went; phrases are counted on behind the sentences.
     """
 
     def __init__(self, original: str, text: str) -> None:
@@ -57,7 +59,8 @@ class Draft:
         self.dropped: set[int] = set()
         self._choices = [list_general_replacements(self.words, i) for i in range(len(self.words))]
         self._sentences = _list_sentences(text, self.words)
-        self._sentence_of = [k for k, sentence in enumerate(self._sentences) for _ in sentence]
+        phrases = [phrase for s in self._sentences for phrase in list_phrases(self.words, s[0], s[-1])]
+        self._parts = [*self._sentences, *(list(range(first, last + 1)) for first, last in phrases)]
         self._content = Counter(
             w.lower_text for w in list_words_and_placeholders(original) if w.label is None and w.part in CONTENT
         )
@@ -87,33 +90,35 @@ class Draft:
     def list_hints(self) -> list[int]:
         """List the words that people may recognise somebody by, whatever intruders make of them, and that are there
         still: rare ones, superlatives, and ``first`` or ``only``."""
-        return [i for i, word in enumerate(self.words) if self._choices[i] and self._is_left(i) and is_hint(word)]
+        return [i for i in self._list_words_left() if self._choices[i] and is_hint(self.words[i])]
 
     def list_moves(self) -> list[Move]:
         """List what can change now."""
+        gone = self._list_dropped_words()
         left = self._count_words_left()
         mentions: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         for i, word in enumerate(self.words):
-            if self._sentence_of[i] not in self.dropped and self.taken[i] < len(self._choices[i]):
+            if i not in gone and self.taken[i] < len(self._choices[i]):
                 mentions[word.lower_text, self.taken[i]].append(i)
         out = []
         for (surface, steps), places in mentions.items():
             lost = 0 if steps else self._count_lost(left, Counter({surface: len(places)}))
             rate = _GENERAL if self._choices[places[0]][0] else 1.0
             out.append(Move(tuple(places), lost * rate + _AGAIN))
-        if len(self._sentences) - len(self.dropped) > 1:
-            for k, sentence in enumerate(self._sentences):
-                if k in self.dropped:
-                    continue
-                there = Counter(self.words[i].lower_text for i in sentence if self._is_left(i))
-                out.append(Move(tuple(sentence), self._count_lost(left, there) + _AGAIN, k))
+        for k, part in enumerate(self._parts):
+            if k in self.dropped or (k < len(self._sentences) and self._is_last_sentence()):
+                continue
+            rest = [i for i in part if i not in gone]
+            there = Counter(self.words[i].lower_text for i in rest if self.words[i].label is None and not self.taken[i])
+            if rest:
+                out.append(Move(tuple(rest), self._count_lost(left, there) + _AGAIN, k))
         return out
 
     def make_move(self, move: Move) -> None:
         """Make a change; what has gone in the meantime stays gone."""
-        if move.sentence >= 0:
-            if len(self._sentences) - len(self.dropped) > 1:
-                self.dropped.add(move.sentence)
+        if move.part >= 0:
+            if move.part >= len(self._sentences) or not self._is_last_sentence():
+                self.dropped.add(move.part)
             return
         for i in move.words:
             self.taken[i] = min(self.taken[i] + 1, len(self._choices[i]))
@@ -122,20 +127,24 @@ class Draft:
         """Return the edits of the anonymised text: sorted, disjoint."""
         view: list[Word] = []
         new_words: dict[int, str] = {}
-        gone = self.dropped | {k for k, sentence in enumerate(self._sentences) if self._is_empty(sentence)}
-        if len(gone) == len(self._sentences):
-            gone = self.dropped
+        gone = self.dropped | {k for k, part in enumerate(self._parts) if self._is_empty(part)}
+        if gone.issuperset(range(len(self._sentences))):
+            gone -= set(range(len(self._sentences))) - self.dropped
+        went = {i for k in gone for i in self._parts[k]}
         for k, sentence in enumerate(self._sentences):
-            if k in gone:
-                new_words[len(view)] = ""
-                view.append(Word(self.words[sentence[0]].start, self.words[sentence[-1]].end, ".", "PUNCT"))
-                continue
-            for i in sentence:
-                if i == sentence[0] and k - 1 in gone and self._is_connective(i, sentence):
+            for is_gone, run in groupby(sentence, went.__contains__):
+                places = list(run)
+                if is_gone:
                     new_words[len(view)] = ""
-                elif self.taken[i]:
-                    new_words[len(view)] = self._choices[i][self.taken[i] - 1]
-                view.append(self.words[i])
+                    first, last = self.words[places[0]], self.words[places[-1]]
+                    view.append(Word(first.start, last.end, "." if k in gone else first.text, "PUNCT"))
+                    continue
+                for i in places:
+                    if i == sentence[0] and k - 1 in gone and self._is_connective(i, sentence):
+                        new_words[len(view)] = ""
+                    elif self.taken[i]:
+                        new_words[len(view)] = self._choices[i][self.taken[i] - 1]
+                    view.append(self.words[i])
         return make_edits(self.text, view, new_words)
 
     def render(self) -> str:
@@ -170,14 +179,21 @@ class Draft:
                     out[i] += weight / len(words_of[k])
         return out
 
-    def _is_left(self, i: int) -> bool:
-        return self.words[i].label is None and not self.taken[i] and self._sentence_of[i] not in self.dropped
+    def _list_dropped_words(self) -> set[int]:
+        return {i for k in self.dropped for i in self._parts[k]}
 
-    def _is_empty(self, sentence: Sequence[int]) -> bool:
-        """Tell whether a sentence says nothing any more: all of its words are general ones, and of placeholders it has
-        those of pronouns alone."""
-        changed = [self.taken[i] > 0 for i in sentence if self._choices[i]]
-        labels = [label for i in sentence if (label := self.words[i].label) is not None]
+    def _list_words_left(self) -> list[int]:
+        gone = self._list_dropped_words()
+        return [i for i, w in enumerate(self.words) if w.label is None and not self.taken[i] and i not in gone]
+
+    def _is_last_sentence(self) -> bool:
+        return len(self._sentences) - sum(k < len(self._sentences) for k in self.dropped) <= 1
+
+    def _is_empty(self, part: Sequence[int]) -> bool:
+        """Tell whether a sentence or a phrase says nothing any more: all of its words are general ones, and of
+        placeholders it has those of pronouns alone."""
+        changed = [self.taken[i] > 0 for i in part if self._choices[i]]
+        labels = [label for i in part if (label := self.words[i].label) is not None]
         return any(changed) and all(changed) and all(label.startswith("PRONOUN") for label in labels)
 
     def _is_connective(self, i: int, sentence: Sequence[int]) -> bool:
@@ -187,7 +203,7 @@ class Draft:
         return self.words[i].lower_text in _CONNECTIVES and not is_degree
 
     def _count_words_left(self) -> Counter[str]:
-        return Counter(word.lower_text for i, word in enumerate(self.words) if self._is_left(i))
+        return Counter(self.words[i].lower_text for i in self._list_words_left())
 
     def _count_lost(self, left: Counter[str], gone: Counter[str]) -> int:
         """Count the content words of the original that are lost when some of the words left go."""

@@ -4,8 +4,8 @@ Round by round, two intruders look at all texts as they have become (:mod:`allon
 adaptive one has learnt from the hardened texts of others, with placeholders and general words as words; the blind one
 from originals, and passes over the words that the tool has brought in so far. What adds most to a subject's lead over
 its rivals, for the content that it costs, changes next: a word becomes a general one (``guitar``: ``music``, ``thing``)
-or goes, or a whole sentence goes. A text that needs no more changes for now waits for those that do. Words that
-identify in all texts of a subject count more than those of one text, so that what is left out here does not stand
+or goes, or a phrase goes, or a whole sentence. A text that needs no more changes for now waits for those that do. Words
+that identify in all texts of a subject count more than those of one text, so that what is left out here does not stand
 there. Rare words, superlatives and "first" or "only" go before anything else, whether an intruder uses them or not:
 people do. Pronouns and placeholders stay as they are.
 
@@ -42,7 +42,7 @@ from allonym.stats.samples import average, share
 INTRUDERS = ("naive", "blind", "adaptive")
 """The intruders of each round: who learnt from originals; who passes over the words brought in, too; who learnt from
 the hardened texts of others."""
-_STEP = 0.02  # content that a round may take: the intruders learn again after it
+_STEP = 0.01  # content that a round may take: the intruders learn again after it
 _WEIGHTS = {"adaptive": 1.0, "blind": 2.5}
 _END = 0.8  # content gone at which the frontier ends
 _MARGIN = -0.03  # lead above which a text still counts as identified while words are chosen
