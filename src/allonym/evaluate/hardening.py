@@ -50,7 +50,6 @@ _IS_SAFE = 0.3  # weight of what identifies in a text that is not identified its
 _OF_ALL = 0.5  # weight of what a word adds in all texts beside what it adds in this one
 _FEW = 2  # texts of a word below which its mean says little
 _RIVALS = 3
-_GUESSING = 1.25  # times what guessing reaches, above which an intruder does clearly better
 _HINT = 100.0  # what it is worth to lose a word that people use, above all that intruders gain
 _SAMPLE = 50  # texts whose similarity is measured in each round
 
@@ -116,7 +115,7 @@ class Hardening(Serialisable):
         texts: the hardened texts, in the order given.
         levels: the frontier: as anonymised, then round by round.
         chosen: the level of ``texts``: the one that was asked for; else each group is at the first level where no
-            intruder does clearly better than guessing, or at the last one within the limit.
+            intruder does better than guessing, or at the last one within the limit.
         groups: group to its levels, then its chosen level; empty where no groups were given.
         still_found: texts whose subject the blind or the adaptive intruder of the rounds identifies nevertheless.
     """
@@ -504,7 +503,7 @@ def _drop_nan(value: float) -> float | None:
 
 
 def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: int, most_removed: float) -> list[int]:
-    """Return for each text the number of the first round in which no intruder does clearly better than guessing in its
+    """Return for each text the number of the first round in which no intruder does better than guessing in its
     group; else of the last within the limit."""
     out = [0] * sum(len(corpus.members) for corpus in corpora)
     for corpus in corpora:
@@ -514,7 +513,7 @@ def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: 
             if k and level.gone.value > most_removed + 1e-9:
                 break
             best = k
-            if not level.worst.value > _GUESSING * chance:
+            if not level.worst.value > chance:
                 break
         for i in corpus.members:
             out[i] = best
