@@ -116,7 +116,8 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
         is_ordinary = _read_plain_words().issuperset(words)
         if not 1 < len(words) <= _MOST_WORDS or min(map(len, words)) < _LEAST_WORD or (is_ordinary and not is_person):
             continue
-        for order in (words, (*words[-1:], *words[:-1]), (words[0], words[-1])) if is_person else (words,):
+        orders = {words, (*words[-1:], *words[:-1]), (words[0], words[-1])} if is_person else {words}
+        for order in sorted(orders):
             yield order
             joined = "".join(order)
             if len(joined) >= _LEAST_LETTERS and joined not in read_dictionary():
