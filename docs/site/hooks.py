@@ -33,6 +33,9 @@ OUTSIDE = {
 LESS_LIKELY = re.compile(r"reference/|(examples|figures|changes|changelog|contributing|overview|README)\.md")
 """Pages that hold every word there is, and would stand first in any search."""
 LINK = re.compile(r"^(`{3,}).*?^\1|(`+)(?:.|\n(?!\n))+?\2|\]\(([^)#\s]*)((?:#[^)\s]*)?)\)", re.DOTALL | re.MULTILINE)
+EDGES = "e=e+s+o.id"
+"""How the search (lunr) writes an edge of its automaton: a digit and the number of a node run into one another, two
+different nodes become one, and a query for a word that no page has ends in an error."""
 outputs: dict[str, str] = {}
 """What stands in pages for outputs of notebooks that are HTML, which no Markdown must touch."""
 FORMULA = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
@@ -89,10 +92,14 @@ def on_page_content(content: str, page: Any, config: Any, files: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """The worker of the search asks for both spellings of a word."""
+    """The worker of the search asks for both spellings of a word, and tells all nodes of its automaton apart."""
     for worker in Path(config["site_dir"]).glob("assets/javascripts/workers/search.*.min.js"):
         spellings = (Path(__file__).parent / "spellings.js").read_text(encoding="utf-8")
-        worker.write_text(f"{spellings}\n{worker.read_text(encoding='utf-8')}", encoding="utf-8")
+        program = worker.read_text(encoding="utf-8")
+        if program.count(EDGES) != 1:
+            raise ValueError(f"{worker.name} writes edges in another way than {EDGES}: see docs/site/hooks.py")
+        program = program.replace(EDGES, 'e=e+s+"<"+o.id+">"')
+        worker.write_text(f"{spellings}\n{program}", encoding="utf-8")
 
 
 def site_path(source: str, target: str) -> str:
