@@ -126,6 +126,8 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("a reply by mossyjim_72 there", ("mossyjim", "PERSON", 0.7), "mossyjim_72"),
         ("the admin is hussein.k today", ("hussein", "PERSON", 0.7), "hussein.k"),
         ("the.real.deepak wrote it", ("deepak", "PERSON", 0.7), "the.real.deepak"),
+        ("we met hussein.then home", ("hussein", "PERSON", 0.7), "hussein"),
+        ("see hussein.txt there", ("hussein", "PERSON", 0.7), "hussein"),
         ("I asked Hussein.thanks", ("Hussein", "PERSON", 0.7), "Hussein"),
         ("He went down. No. 26 Colliery shut.", ("26 Colliery", "STREET_ADDRESS", 0.7), "No. 26 Colliery"),
         ("then spice_route_sam wrote", ("route_sam", "PERSON", 0.7), "spice_route_sam"),

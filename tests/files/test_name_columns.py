@@ -49,3 +49,23 @@ def test_the_parts_of_one_name_are_told_by_their_columns(cells, full):
     document = Document.from_parts("", list(cells.values()))
     named = Document("", document.text, parts=document.parts, fields=tuple(cells))
     assert set(find_row_names(named).values()) == ({full} if full else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "left"),
+    [
+        (
+            "a.csv",
+            "Anrede,Ansprechpartner,Betrag\nFrau,West,1\nHerr,Post,2\nHerr,Gross,3\nFrau,Karin Berger,4\n",
+            "Anrede",
+        ),
+        ("b.html", "<table><tr><td>Last name</td><td>West</td></tr></table><p>Paid by Tom West.</p>", "Last name"),
+        ("c.xml", '<p><person name="J.Gross" rel="Tom.West"/><t>Tom West met J. Gross</t></p>', "met"),
+    ],
+)
+def test_people_called_like_a_state_a_sum_or_a_code_are_covered(tmp_path, name, text, left):
+    (tmp_path / name).write_text(text)
+    anonymize_path(tmp_path / name, tmp_path / f"safe-{name}")
+    out = (tmp_path / f"safe-{name}").read_text()
+    assert left in out
+    assert not [word for word in ("West", "Post", "Gross") if word in out]

@@ -265,6 +265,12 @@ def part_verb_from_name(text: str, span: Span) -> Span:
 def _grow_handle(text: str, start: int, end: int) -> tuple[int, int]:
     """The borders of a name with the rest of the handle that it stands in: "mossyjim_72", "hussein.k"."""
     before, after = _HANDLE_BEFORE.search(text, max(0, start - _LONGEST_HANDLE), start), _HANDLE_AFTER.match(text, end)
+    if (
+        after
+        and after[0].startswith(".")
+        and not all(len(w) < 3 or is_typical_name(w) for w in after[0][1:].split("."))
+    ):
+        after = None  # the next sentence, or what a file is: "ada.then", "ada.txt"
     if not text[start:end].islower():  # a dot after a capital ends a sentence
         before = before if before and before[0].endswith("_") else None
         after = after if after and after[0].startswith("_") else None

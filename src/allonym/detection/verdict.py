@@ -359,7 +359,7 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         surface == "js" or (surface.replace(".", "").isdigit() and text[start - 2].isdigit())
     ):  # "11" in "3.11"
         return True
-    if len(words) == 1 and words[0] in _DEPARTMENTS and not _is_titled(text, span):
+    if len(words) == 1 and words[0] in _DEPARTMENTS and span.label != "PERSON":
         return True
     if span.label == "ORGANIZATION" and len(words) == 1 and _SIGNED_ROLE.match(text, start):
         return True

@@ -452,9 +452,9 @@ def is_known_name(name: str) -> bool:
 
 
 def is_common_title(text: str) -> bool:
-    """Tell whether a text, such as the name of a sheet, is all of a word of columns' names, a state or a sum."""
+    """Tell whether a text, such as the name of a sheet, is all of a word of columns' names."""
     words = _split_name(text)
-    return any(words in _read_words()[table]["words"] for table in ("keep", "headers", "states", "sums"))
+    return any(words in _read_words()[table]["words"] for table in ("keep", "headers"))
 
 
 def is_header(cells: Sequence[str], rows: Sequence[Sequence[str]], policy: Policy, fields: Sequence[str] = ()) -> bool:

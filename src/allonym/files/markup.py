@@ -83,7 +83,7 @@ _PLAIN_TYPE = re.compile(
 _WORD = re.compile(r"[^\s/=]+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
 _JOINED_PAIR = re.compile(r"([^\W\d_]{2,})[-_]+(?=([^\W\d_]{2,}))")
-_CODE = re.compile(r"(?=.*[./+#:=_])[\w./+#:=-]+")
+_CODE = re.compile(r"(?!(?:[^\W\d_a-z][^\W\d_]*[._-]?)+\Z)(?=.*[./+#:=_])[\w./+#:=-]+")
 """A word with signs that names do not have: a file, a media type, a reference."""
 
 _BARE_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]")

@@ -16,6 +16,7 @@ from allonym.files.columns import (
     UNKNOWN,
     Column,
     decide_columns,
+    find_label_of_name,
     is_header,
     is_known_name,
     is_state,
@@ -206,7 +207,7 @@ def find_table_places(rows: Mapping[str, Mapping[str, tuple[Any, str]]], policy:
             name = name.strip().rstrip(":") if len(name) <= MAX_NAMED else ""  # a longer text is no name
             if name and len(cells) == 2 and is_unusual_name(name, policy):
                 name = ""
-            places[cell] = CellPlace(name, KEPT if is_state(text) else PROSE)
+            places[cell] = CellPlace(name, KEPT if is_state(text) and not find_label_of_name(name) else PROSE)
     return places
 
 

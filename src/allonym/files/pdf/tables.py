@@ -16,9 +16,10 @@ from allonym.files.sheets import LEAST_COLUMNS, decide_grid, has_enough_rows
 from allonym.policy import Policy
 
 _AMOUNT = re.compile(
-    r"\(?[-+−]?[€$£¥]? ?\d{1,3}(?:(?:[ \u00a0]\d{3}){1,2}|(?:[.,'’]\d{3})+)(?:[.,]\d{1,2})?\)?(?: ?[€$£¥%])?"
+    r"\(?[-+−]?[€$£¥]? ?(?:[1-9]\d{0,2}[ \u00a0.,'’]|[1-9]\d?([ \u00a0.,'’])\d{3}\1)\d{3}"
+    r"(?:[.,]\d{1,2})?\)?(?: ?[€$£¥%])?"
 )
-"""An amount with its thousands apart, which identifies nobody in a line of cells."""
+"""An amount of up to eight digits with its thousands apart; longer ones may be telephones."""
 
 
 @dataclass(slots=True)
