@@ -80,3 +80,9 @@ def test_spans_lie_in_the_text(text: str) -> None:
 @check_each_row("unit", ["one ", "A-", "A B ", "a dot ", "dot com ", " @a.co ", "x at y dot com ", "A for B "])
 def test_long_runs_end(unit: str) -> None:
     DETECT(Document("", unit * (100_000 // len(unit))))
+
+
+def test_four_digits_that_count_something_are_no_postcode() -> None:
+    detect = build_detector(Policy.load("default"))
+    assert not [*detect(Document("", "the address, you know, had like one two zero nine people"))]
+    assert [*detect(Document("", "And your zip code? One two zero nine."))]

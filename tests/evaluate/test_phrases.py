@@ -81,3 +81,8 @@ def test_phrases_lie_within_their_sentence(pieces):
     words = list_words_and_placeholders(" ".join(pieces))
     if words:
         assert all(0 < b - a + 1 < len(words) for a, b in list_phrases(words, 0, len(words) - 1))
+
+
+def test_a_sentence_without_an_end_has_no_phrases():
+    words = list_words_and_placeholders("She plays the guitar in a band " * 30)
+    assert not list_phrases(words, 0, len(words) - 1)

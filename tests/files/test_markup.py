@@ -206,3 +206,9 @@ def test_slugs_get_the_pseudonym_of_the_name(run):
     slug = name.lower().replace(" ", "-")
     assert "osgood" not in out and "Osgood" not in out
     assert out.count(slug) == 7 and slug.replace("-", "_") + ".html" in out and 'href="#first-steps"' in out
+
+
+def test_slugs_in_names_of_classes_are_covered_also_without_joints(run):
+    page = '<p class="barnabyosgood lead">Barnaby <b>Osgood</b></p> <i class="osgood-barnaby btn-primary">left</i>'
+    out = run("a.html", page.encode(), Policy.load("default"))[0].decode()
+    assert 'class="[PERSON_1] lead"' in out and 'class="[PERSON_1] btn-primary"' in out

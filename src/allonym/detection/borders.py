@@ -88,9 +88,10 @@ _PLACES_AND_BODIES = ("FACILITY", "LOCATION", "CITY", "ORGANIZATION")
 _COMPASS = frozenset(
     "north south east west northern southern eastern western central upper lower inner outer nth sth".split()
 )
-_HANDLE_BEFORE = re.compile(r"(?<!\w)[^\W_]\w*_\Z|(?<![\w.@/])(?:[a-z]+\.)+\Z")
-_HANDLE_AFTER = re.compile(r"_\w{0,29}[^\W_]|(?:\.[a-z]{1,20}){1,2}(?![\w.@/])")
-_LONGEST_HANDLE = 30
+_HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)[^\W_]\w*_\Z"), re.compile(r"_\w{0,29}[^\W_]")
+_DOTTED_BEFORE = re.compile(r"(?<![\w.@/])(?:[a-z]+\.)+\Z")
+_DOTTED_AFTER = re.compile(r"(?:\.[a-z]{1,20}){1,2}(?![\w.@/])")
+_LONGEST_HANDLE, _SHORTEST_WORD = 30, 3
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -264,16 +265,13 @@ def part_verb_from_name(text: str, span: Span) -> Span:
 
 def _grow_handle(text: str, start: int, end: int) -> tuple[int, int]:
     """The borders of a name with the rest of the handle that it stands in: "mossyjim_72", "hussein.k"."""
-    before, after = _HANDLE_BEFORE.search(text, max(0, start - _LONGEST_HANDLE), start), _HANDLE_AFTER.match(text, end)
-    if (
-        after
-        and after[0].startswith(".")
-        and not all(len(w) < 3 or is_typical_name(w) for w in after[0][1:].split("."))
-    ):
-        after = None  # the next sentence, or what a file is: "ada.then", "ada.txt"
-    if not text[start:end].islower():  # a dot after a capital ends a sentence
-        before = before if before and before[0].endswith("_") else None
-        after = after if after and after[0].startswith("_") else None
+    first = max(0, start - _LONGEST_HANDLE)
+    before, after = _HANDLE_BEFORE.search(text, first, start), _HANDLE_AFTER.match(text, end)
+    if text[start:end].islower():  # a dot behind a capital ends a sentence, and so does one before an ordinary word
+        before = before or _DOTTED_BEFORE.search(text, first, start)
+        dotted = _DOTTED_AFTER.match(text, end)
+        if dotted and all(len(part) < _SHORTEST_WORD or is_typical_name(part) for part in dotted[0][1:].split(".")):
+            after = after or dotted
     return before.start() if before else start, after.end() if after else end
 
 

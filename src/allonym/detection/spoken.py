@@ -214,6 +214,7 @@ _POSTAL = re.compile(
     r"\b(?:(?:street|road|lane|avenue|drive|grove|close|court|crescent)\b[^.?!\n]{0,40}"
     r"|(?:address|post ?code|zip|last (?:four|4))\b[^.!]{0,60})\Z"
 )
+_CLAUSE_END = re.compile(r"[.,;!?\n]|\Z")
 
 
 def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
@@ -230,7 +231,7 @@ def _classify_number(text: str, start: int, end: int, digits: str) -> Span:
             return Span(start, end, "PHONE_NUMBER", 0.8 if context else 0.65, source)
     words = {word.lower() for word in _TOKEN.findall(text, start, end)}
     is_code = size >= _CODE_SIZE or (size > 3 and not words.isdisjoint(_TIMES))  # nobody says a quantity like this
-    is_code |= 4 <= size <= 5 and _POSTAL.search(before) is not None
+    is_code |= 4 <= size <= 5 and _CLAUSE_END.match(text, end) is not None and _POSTAL.search(before) is not None
     if is_code and words <= _DIGITS.keys() | _TIMES.keys() and not _is_counting(digits):
         return Span(start, end, "GENERIC_ID", 0.6, "spoken:digits")
     return Span(start, end, "NUMERIC", 0.5 if size < 6 else 0.6, "spoken:digits")

@@ -60,7 +60,7 @@ class Draft:
         self._choices = [list_general_replacements(self.words, i) for i in range(len(self.words))]
         self._sentences = _list_sentences(text, self.words)
         phrases = [phrase for s in self._sentences for phrase in list_phrases(self.words, s[0], s[-1])]
-        self._parts = [*self._sentences, *(list(range(first, last + 1)) for first, last in phrases)]
+        self._parts = [*self._sentences, *(range(first, last + 1) for first, last in phrases)]
         self._content = Counter(
             w.lower_text for w in list_words_and_placeholders(original) if w.label is None and w.part in CONTENT
         )
@@ -105,8 +105,9 @@ class Draft:
             lost = 0 if steps else self._count_lost(left, Counter({surface: len(places)}))
             rate = _GENERAL if self._choices[places[0]][0] else 1.0
             out.append(Move(tuple(places), lost * rate + _AGAIN))
-        for k, part in enumerate(self._parts):
-            if k in self.dropped or (k < len(self._sentences) and self._is_last_sentence()):
+        kept = len(self._sentences) if self._is_last_sentence() else 0
+        for k, part in enumerate(self._parts[kept:], kept):
+            if k in self.dropped:
                 continue
             rest = [i for i in part if i not in gone]
             there = Counter(self.words[i].lower_text for i in rest if self.words[i].label is None and not self.taken[i])

@@ -32,16 +32,19 @@ _WITHOUT_OBJECT = frozenset(
     "competed debuted died emerged graduated married performed played practised retired returned sang studied taught "
     "trained travelled volunteered worked wrote".split()
 )
+_LONGEST = 200  # words of a sentence: the phrases of speech without full stops are too many
 _LATER = frozenset("in at on during since until before after with for as from".split())
 
 
 def list_phrases(words: Sequence[Word], first: int, last: int) -> list[tuple[int, int]]:
-    """List phrases of a sentence that can go, each by its first and its last word.
+    """List phrases of a sentence that can go, each by its first and its last word; of a very long one none.
 
     Args:
         words: of a text.
         first, last: those of the sentence.
     """
+    if last - first >= _LONGEST:
+        return []
     end = last + 1 if words[last].text[0] not in ".!?" or words[last].label is not None else last
     main = _find_main_verb(words, first, end)
     if main is None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cache, partial
+from itertools import pairwise, permutations
 from urllib.parse import quote, unquote
 
 from allonym.batch import format_lead_in
@@ -23,7 +24,8 @@ from allonym.files.record import Chunk, Format, Job, ParsedChunk
 from allonym.files.segments import Segment, parse_segments
 from allonym.files.sheets import find_table_places
 from allonym.policy import Policy
-from allonym.text.fold import fold, fold_surface
+from allonym.text.fold import fold
+from allonym.text.words import find_words
 
 _INLINE = (
     "a abbr acronym b bdi bdo big cite code data del dfn em font i ins kbd label mark nobr q s samp small span "
@@ -82,7 +84,9 @@ _PLAIN_TYPE = re.compile(
 )
 _WORD = re.compile(r"[^\s/=]+")
 _CAPITALISED = re.compile(r"\b[^\W\d_a-z][a-z]")
-_JOINED_PAIR = re.compile(r"([^\W\d_]{2,})[-_]+(?=([^\W\d_]{2,}))")
+_MARKUP = re.compile(r"<[^<>]*>")
+_NEIGHBOURS = re.compile(r"([^\W_]+),?\s+(?=([^\W_]+))")
+_LEAST_SLUG = 8  # letters of a slug without joints
 _CODE = re.compile(r"(?!(?:[^\W\d_a-z][^\W\d_]*[._-]?)+\Z)(?=.*[./+#:=_])[\w./+#:=-]+")
 """A word with signs that names do not have: a file, a media type, a reference."""
 
@@ -202,6 +206,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
     gap, last_text = "\n", ""
     position = count = 0
     following = _make_tokenizer(source)
+    list_joined_words = cache(partial(_join_neighbours, source))
     while position <= len(source):
         match = following(position)
         stop = match.start() if match else len(source)
@@ -227,7 +232,7 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
             tables.read_tag(tag, position)
         attribute_segments.extend(_find_unusual_words(match, is_html=True))
         if match["attributes"]:
-            attribute_segments.extend(_find_attribute_segments(source, *match.span("attributes")))
+            attribute_segments.extend(_find_attribute_segments(source, *match.span("attributes"), list_joined_words))
         if tag in _RAW:
             closing = re.compile(f"</{tag}", re.IGNORECASE).search(source, position)
             stop = closing.start() if closing else len(source)
@@ -283,12 +288,14 @@ def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Itera
                 yield Segment(*word.span(), word[0], str, " ", role=TECHNICAL)
 
 
-def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segment]:
+def _find_attribute_segments(
+    source: str, start: int, end: int, list_joined_words: Callable[[], Set[str]]
+) -> Iterator[Segment]:
     for match in _ATTRIBUTE.finditer(source, start, end):
         name = match[1].lower()
         a, b, escape = _locate_attribute_value(match)
         is_structural = name in STRUCTURAL or name.startswith("xmlns")
-        if a == b or (is_structural and not _may_identify(source, a, b)):
+        if a == b or (is_structural and not _may_identify(html.unescape(source[a:b]), list_joined_words)):
             continue
         if source.startswith("#", a, b - 1) and name in REFERENCES:
             a += 1  # what follows is an id, and is read like one
@@ -304,22 +311,23 @@ def _find_attribute_segments(source: str, start: int, end: int) -> Iterator[Segm
             yield Segment(a, b, value, escape, role=role, has_references=True)
 
 
-def _may_identify(source: str, start: int, end: int) -> bool:
+def _may_identify(value: str, list_joined_words: Callable[[], Set[str]]) -> bool:
     """Tell whether the value of a structural attribute may hold an address, a tag, or a slug of a name.
 
-    A slug has two joined words that stand side by side in the source: ``ada-brook``, Ada Brook.
+    A slug has two words that are neighbours in the source: ``ada-brook``, ``brook_ada`` or ``adabrook``, Ada Brook.
     """
-    if not set("@[<").isdisjoint(html.unescape(source[start:end])):
+    if not set("@[<").isdisjoint(value):
         return True
-    pairs = (
-        _JOINED_PAIR.findall(fold(source[start:end])) if "-" in source[start:end] or "_" in source[start:end] else ()
-    )
-    return any(f"{first} {second}" in _fold_source(source) for first, second in pairs)
+    words = find_words(fold(value))
+    wanted = {a + b for pair in pairwise(words) for a, b in permutations(pair)}
+    wanted.update(word for word in words if len(word) >= _LEAST_SLUG)
+    return bool(wanted) and not list_joined_words().isdisjoint(wanted)
 
 
-@lru_cache(maxsize=1)
-def _fold_source(source: str) -> str:
-    return fold_surface(html.unescape(source))
+def _join_neighbours(source: str) -> Set[str]:
+    """List each two words that are neighbours in the source, or in its text without tags, folded and as one word."""
+    texts = (source, _MARKUP.sub(" ", source))
+    return {a + b for text in texts for a, b in _NEIGHBOURS.findall(fold(html.unescape(text)))}
 
 
 def _locate_attribute_value(attribute: re.Match[str]) -> tuple[int, int, Callable[[str], str]]:

@@ -46,7 +46,7 @@ class NameTagger:
     """A model that was read from a folder with ``tagger.onnx``, ``model.json`` and the pieces of words.
 
     Raises:
-        DataError: the folder holds no such model.
+        DataError: its word embeddings are missing or damaged.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -204,7 +204,7 @@ class Batches:
     def __init__(self, sentences: Sequence[Sentence], recipe: dict[str, Any], encode: Encode) -> None:
         self._sentences, self._encode = sentences, encode
         self._labels, self._together = tuple(recipe["labels"]), recipe.get("together", 0.0)
-        self._length, self._most = recipe.get("length", 120), recipe.get("batch", 3000)
+        self._length, self._most = recipe.get("length", _PIECE), recipe.get("batch", _BATCH)
         self._shares, self._mentioned = recipe.get("shares", {}), recipe.get("mentions", 0.0)
         self.words = sum(len(s.borders) * self._shares.get(s.source, 1) for s in sentences)
         """Words of an epoch, about."""

@@ -75,6 +75,12 @@ def test_amounts_beside_texts_stay(tmp_path):
     assert all(amount in text for row in rows for amount in row[1:]) and "Brook" not in text
 
 
+def test_telephones_and_addresses_of_computers_are_no_amounts(tmp_path):
+    rows = [["Host", "10.120.130.145"], ["Telephone", "612 345 678"], ["Register", "SIREN 732 829 320"]]
+    text = " ".join(write_and_read_lines(tmp_path, rows))
+    assert not [number for number in ("10.120.130", "612 345", "732 829") if number in text]
+
+
 def test_an_address_ends_where_a_heading_follows(tmp_path):
     story = [
         platypus.Paragraph(
