@@ -105,8 +105,8 @@ class Draft:
             lost = 0 if steps else self._count_lost(left, Counter({surface: len(places)}))
             rate = _GENERAL if self._choices[places[0]][0] else 1.0
             out.append(Move(tuple(places), lost * rate + _AGAIN))
-        kept = len(self._sentences) if self._is_last_sentence() else 0
-        for k, part in enumerate(self._parts[kept:], kept):
+        first = len(self._sentences) if self._is_last_sentence() else 0
+        for k, part in enumerate(self._parts[first:], first):
             if k in self.dropped:
                 continue
             rest = [i for i in part if i not in gone]

@@ -319,9 +319,9 @@ def _may_identify(value: str, list_joined_words: Callable[[], Set[str]]) -> bool
     if not set("@[<").isdisjoint(value):
         return True
     words = find_words(fold(value))
-    wanted = {a + b for pair in pairwise(words) for a, b in permutations(pair)}
-    wanted.update(word for word in words if len(word) >= _LEAST_SLUG)
-    return bool(wanted) and not list_joined_words().isdisjoint(wanted)
+    slugs = {a + b for pair in pairwise(words) for a, b in permutations(pair)}
+    slugs.update(word for word in words if len(word) >= _LEAST_SLUG)
+    return bool(slugs) and not list_joined_words().isdisjoint(slugs)
 
 
 def _join_neighbours(source: str) -> Set[str]:
