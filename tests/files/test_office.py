@@ -594,39 +594,3 @@ def test_a_text_that_begins_like_a_formula_stays_a_text(run):
 def test_xlsx_texts_between_escaped_names_of_columns_are_read():
     formula = "SUM(T['# A])&\"Ann Brook met\"&SUM(T['# B])&'It''s \"A b\"'!A1"
     assert [(formula[a:b], role) for a, b, role in find_literal_roles(formula)] == [("Ann Brook met", PROSE)]
-
-
-def test_a_chart_follows_the_name_of_its_sheet(run):
-    import openpyxl
-    from openpyxl.chart import BarChart, Reference
-
-    book = openpyxl.Workbook()
-    sheet, other = book.active, book.create_sheet("Übersicht")
-    sheet.title, other["A1"] = "Ada Brook", "='Ada Brook'!B2"
-    for row in (("Kunde", "Betrag"), ("Ada Brook", 20), ("Bo Reed", 30), ("Summe", 50)):
-        sheet.append(row)
-    chart = BarChart()
-    chart.add_data(Reference(sheet, min_col=2, min_row=1, max_row=3), titles_from_data=True)
-    sheet.add_chart(chart, "D2")
-    stream = io.BytesIO()
-    book.save(stream)
-    out = run("a.xlsx", stream.getvalue(), Policy.load("default"))[0]
-    read = openpyxl.load_workbook(io.BytesIO(out))
-    assert read.sheetnames == ["PERSON_1", "Übersicht"] and read["Übersicht"]["A1"].value == "='PERSON_1'!B2"
-    assert [cell.value for cell in read["PERSON_1"]["A"]] == ["Kunde", "[PERSON_1]", "[PERSON_2]", "Summe"]
-    charts = zipfile.ZipFile(io.BytesIO(out)).read("xl/charts/chart1.xml").decode()
-    assert "'PERSON_1'!$B$2:$B$3" in charts and "[PERSON_1]'!" not in charts and "Brook" not in charts
-
-
-def test_a_table_of_a_presentation_keeps_its_style(run):
-    from pptx import Presentation
-    from pptx.util import Inches
-
-    deck = Presentation()
-    table = deck.slides.add_slide(deck.slide_layouts[6]).shapes.add_table(2, 2, *(Inches(1),) * 4).table
-    table.cell(0, 0).text = "Ada Brook has moved."
-    stream = io.BytesIO()
-    deck.save(stream)
-    out = run("a.pptx", stream.getvalue(), Policy.load("default"))[0]
-    slide = zipfile.ZipFile(io.BytesIO(out)).read("ppt/slides/slide1.xml").decode()
-    assert "{5C22544A-7EE6-4342-B048-85BDC9FD1C3A}" in slide and "[PERSON_1] has moved." in slide

@@ -101,6 +101,14 @@ def test_a_file_of_plans_brings_each_record_back(tmp_path: Path) -> None:
     assert b"ask Ada Brook" in back.read_bytes() and b"\nBrook," not in back.read_bytes() and report.notes
 
 
+def test_a_plan_knows_the_styles_of_a_page_again(tmp_path: Path) -> None:
+    source, safe, back, plans = (tmp_path / name for name in ("a.html", "safe.html", "back.html", "plans.jsonl"))
+    source.write_text("<style>#ada-brook { color: red }</style><p id='ada-brook' title='x'>Ada Brook</p>")
+    anonymize_path(source, safe, make_policy("default"), plans=plans, originals=True)
+    report = restore_files([(safe, back)], plans=read_plans(plans))
+    assert back.read_bytes() == source.read_bytes() and (report.restored, report.unknown, report.notes) == (3, 0, ())
+
+
 def test_a_rewritten_table_comes_back_where_it_can(tmp_path: Path) -> None:
     source, safe, back = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv"))
     source.write_bytes(b"name,note\nAda Brook,left Leeds\n")

@@ -160,8 +160,10 @@ def write_slug(name: str, old: str) -> str:
 
     >>> write_slug("Émile Carter", "barnaby_osgood"), write_slug("Émile Carter", "BarnabyOsgood")
     ('emile_carter', 'EmileCarter')
+    >>> write_slug("李伟", "ada_brook")
+    '李伟'
     """
     first = _PIECE.match(old)
     joint = "" if first is None else old[first.end(1) : first.end()]
-    words = [to_ascii_letters(word) for word in find_words(name)]
+    words = [to_ascii_letters(word) or word for word in find_words(name)]
     return joint.join(word.lower() if old.islower() else word.upper() if old.isupper() else word for word in words)

@@ -90,7 +90,7 @@ _LEAST_SLUG = 8  # letters of a slug without joints
 _CODE = re.compile(r"(?!(?:[^\W\d_a-z][^\W\d_]*[._-]?)+\Z)(?=.*[./+#:=_])[\w./+#:=-]+")
 """A word with signs that names do not have: a file, a media type, a reference."""
 
-_BARE_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]")
+_BARE_SELECTOR, _ESCAPED_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]"), re.compile(r"(?<=[.#])\\\[(\w+)\\\]")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED, MAX_DEPTH = 200, 1000
 
@@ -106,6 +106,10 @@ def _escape_unquoted_value(text: str) -> str:
 def _write_styles(text: str) -> str:
     """Escape the brackets of tags that became names of classes and ids in selectors."""
     return _BARE_SELECTOR.sub(r"\\[\1\\]", text)
+
+
+def _read_styles(text: str) -> str:
+    return _ESCAPED_SELECTOR.sub(r"[\1]", text)
 
 
 def _escape_mailto_link(text: str) -> str:
@@ -239,24 +243,29 @@ def _find_content_segments(source: str, attribute_segments: list[Segment], table
             if stop > position:
                 # A script may hold data; whatever else it is, is code.
                 role = PROSE if "json" in (match["attributes"] or "").lower() else TECHNICAL
-                write = _write_styles if tag == "style" else str
-                raw = list(_find_raw_segments(source, position, stop, role, write))
+                read_and_write = (_read_styles, _write_styles) if tag == "style" else (str, str)
+                raw = list(_find_raw_segments(source, position, stop, role, *read_and_write))
                 yield from raw
                 count += len(raw)
             position = stop
 
 
 def _find_raw_segments(
-    source: str, start: int, end: int, role: str, encode: Callable[[str], str] = str
+    source: str,
+    start: int,
+    end: int,
+    role: str,
+    read: Callable[[str], str] = str,
+    write: Callable[[str], str] = str,
 ) -> Iterator[Segment]:
     """Yield the source itself, apart from embedded data."""
     for match in _DATA.finditer(source, start, end):
         if match.start() > start:
-            yield Segment(start, match.start(), source[start : match.start()], encode, "\n", role=role)
+            yield Segment(start, match.start(), read(source[start : match.start()]), write, "\n", role=role)
         yield Segment(*match.span(), "", fixed=make_grey_data_uri(), role=role)
         start = match.end()
     if start < end:
-        yield Segment(start, end, source[start:end], encode, "\n", role=role)
+        yield Segment(start, end, read(source[start:end]), write, "\n", role=role)
 
 
 def _find_unusual_words(token: re.Match[str], *, is_html: bool = False) -> Iterator[Segment]:

@@ -39,6 +39,7 @@ _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphe
 _PLACES = frozenset("posOffset align pctWidth pctHeight Anchor Row Column row rowOff col colOff x y".split())
 _PLACE = re.compile(r"[-\d.,\s]+|[a-z]+")
 _NUMBERS = frozenset(("numCache", "numLit", "numDim"))
+_SHEET_NAME = re.compile(r"'((?:[^']|'')+)'!|([^'!,()]+)!")
 _STYLE_ID = re.compile(r"\{[0-9A-Fa-f-]{36}\}")
 ROUND = re.compile(r"-?\d{1,2}0+(?:\.0+)?")
 """An amount, which identifies nobody."""
@@ -186,9 +187,14 @@ def list_part_slots(part: Part) -> Iterator[TextSlot]:
 
 
 def _is_reference(part: Part, local: str, text: str) -> bool:
-    """Tell whether a text refers to a style of tables, or to cells: these follow the names of sheets as they change."""
-    is_formula = local == "f" and "[" not in text and part.name.startswith("xl/charts")
-    return is_formula or (local == "tableStyleId" and _STYLE_ID.fullmatch(text) is not None)
+    """Tell whether a text refers to a style of tables, or to cells of sheets, whose names it follows as they change."""
+    if local == "tableStyleId":
+        return _STYLE_ID.fullmatch(text) is not None
+    if local != "f" or not part.name.startswith("xl/charts"):
+        return False
+    names = {(quoted or plain).replace("''", "'") for quoted, plain in _SHEET_NAME.findall(text)}
+    workbook = part.package.read_tree(part.package.find_main_part())
+    return "[" not in text and names <= {sheet.get("name") for sheet in workbook.iter("{*}sheet")}
 
 
 def _list_attribute_slots(part: Part, element: Any, local: str, role: str) -> Iterator[TextSlot]:
