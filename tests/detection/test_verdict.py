@@ -111,7 +111,6 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("For it: Pat Gunderson, Esq.", ("Pat Gunderson, Esq", "PERSON", 0.9), "Pat Gunderson"),
         ("Love, Tina x", ("Tina x", "PERSON", 0.9), "Tina"),
         ("They live in Co. Clare now.", ("Co. Clare", "REGION", 0.9), "Clare"),
-        ("A driver aged 43, she said.", ("aged 43", "AGE", 0.9), "43"),
         ("Teacher: Miss Cheung Attendance: 94 %", ("Cheung Attendance", "PERSON", 0.9), "Cheung"),
         ("Cheers Dave, will do", ("Cheers Dave", "PERSON", 0.9), "Dave"),
         ("It was a Saturday.", ("a Saturday", "DATE", 0.9), "Saturday"),
@@ -244,6 +243,8 @@ def test_given_names_of_a_list_are_two_people():
         ("Hi Ewa,\nMOULD came by\nWe came", ("MOULD", "PERSON", 0.8), True),
         ("attended at 2010 and gave", ("2010", "DATE", 0.9), False),
         ("a nine-year feud with her", ("nine-year", "AGE", 0.5), False),
+        ("Patients aged 18 and over were asked.", ("aged 18", "AGE", 0.9), False),
+        ("He is aged 67 and over the moon.", ("aged 67", "AGE", 0.9), True),
         ("Held under certificate 9", ("certificate", "LAW", 0.7), False),
         ("I've nineteen legs to see", ("nineteen", "AGE", 0.7), False),
         ("She is nineteen this May", ("nineteen", "AGE", 0.7), True),
@@ -409,9 +410,25 @@ def test_british_spellings_of_diseases_are_known():
     assert anonymize(text).text == "He has anaemia and dyspnoea, no wheeze, and sees Dr [PERSON_1] about it."
 
 
-def test_titles_of_german_stay_outside_of_names_in_english_texts():
-    text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni came in."
-    assert anonymize(text).text == "I met Herr [PERSON_1] and Frau [PERSON_2] in [CITY_1]. Then [PERSON_3] came in."
+def test_forms_of_courtesy_tell_the_origin_in_a_text_in_another_language():
+    text = "I met Herr Braun and Frau Weber in Ulm. Then MS Dhoni came in with Mr Tate and Dr. Lund."
+    assert anonymize(text).text == (
+        "I met [PERSON_1] and [PERSON_2] in [CITY_1]. Then [PERSON_3] came in with Mr [PERSON_4] and Dr. [PERSON_5]."
+    )
+    text = "Ich habe gestern mit Herrn Braun über den Vertrag gesprochen, und Frau Weber war auch dabei."
+    assert anonymize(text).text == (
+        "Ich habe gestern mit Herrn [PERSON_1] über den Vertrag gesprochen, und Frau [PERSON_2] war auch dabei."
+    )
+
+
+def test_offices_ranks_and_articles_belong_to_the_name():
+    text = (
+        "Cllr Ada Stott asked Father Donnelly. PC 4471 Marlowe saw Cllr Stott and her sister at The Old Mill Practice."
+    )
+    assert anonymize(text).text == (
+        "[PERSON_1] asked [PERSON_2]. [EMPLOYEE_ID_1] [PERSON_3] saw [PERSON_1] and her sister at [FACILITY_1]."
+    )
+    assert [s.start for s in detect("We went home. The Old Mill Practice is shut.")] == [18]
 
 
 def test_abbreviations_of_nurses_make_a_note_in_which_they_name_nobody():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from allonym.detection.lexicon import PARTICLES
@@ -34,6 +34,15 @@ TITLE = re.compile(
     r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Deputy|Sheriff|Detective|Inspector"
     r"|Ranger|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
 )
+_RANK = r"W?PC|PCSO|D[CSI]|Sgt|Sergeant|Insp|Inspector|Constable"
+_OFFICE_BEFORE = re.compile(
+    rf"\b((?:(?:{_RANK}|Cllr|Councillor|Alderman|Ald|Father|Fr|Sister|Brother|Rev(?:d|erend)?|Pastor|Imam|Rabbi|Canon"
+    r"|Captain|Capt|Major|Colonel|Col|Lt|Sheriff|Det|Detective|Aunt(?:ie|y)?|Uncle)\.? )+)\Z"
+)
+_RANK_BEFORE, _NAME_BEHIND = re.compile(rf"\b((?:{_RANK})\.? )\Z"), re.compile(r" [A-Z]")
+_FORM_OF_OTHERS = re.compile(r"\b((?:Frau|Herrn?) )\Z")
+_LONGEST_OFFICE = 40
+_ARTICLE, _ARTICLE_OF_LINE = re.compile(r"[a-z,] (The )\Z"), re.compile(r"(?:[a-z,] |\n)(The )\Z")
 _INITIALS_BEFORE = re.compile(r"\bMS \Z")
 """Initials that look like a title: "MS Dhoni"; as one it has small letters, or its name has none."""
 _HONOUR_AT_END = re.compile(r"(?:,? (?:Esq|[SKQ]C)\.?|[ -]ji| x{1,3})\Z")
@@ -41,7 +50,6 @@ _HONOUR_AT_END = re.compile(r"(?:,? (?:Esq|[SKQ]C)\.?|[ -]ji| x{1,3})\Z")
 _PLACE_LEAD = re.compile(r"(?:number |address, |(?:the )?corner of |(?i:ward )(?=[A-Z]))")
 _NUMBER_OF_PLACE = re.compile(r"\bN(?:o|r)\.? \Z")  # "No. 26 Colliery"
 _DAY_LEAD = re.compile(r"an? (?=[A-Z])")
-_AGED = re.compile(r"aged (?:(?:about|around|nearly|over|under) )?(?=\d)")
 _COUNTY_AT_END = re.compile(r",? Co\.?\Z")
 _LABEL_AT_END = re.compile(r"\.? ([A-Z][A-Za-z]+)\Z")
 _CALLS = re.compile(r"(?:\.? No)?\.?:\s")
@@ -151,6 +159,30 @@ def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
             yield span
 
 
+def include_leading_words(
+    text: str, findings: Sequence[Span], is_in_other_language: Callable[[Span], bool]
+) -> list[Span]:
+    """Return the findings, with the office of a person and the article of a body or place as part of the name.
+
+    "Cllr", "Father", "PC" and "Auntie" narrow down who it is, and so does "Frau" in English; forms of courtesy and
+    learning ("Mr", "Dr") do not. "The" with a capital inside a sentence, or in a line that is the name, belongs to it.
+    """
+    out = []
+    for span in findings:
+        near, before = max(0, span.start - _LONGEST_OFFICE), None
+        if span.label == "PERSON":
+            before = _OFFICE_BEFORE.search(text, near, span.start)
+            if not before and (form := _FORM_OF_OTHERS.search(text, near, span.start)):
+                before = None if is_in_other_language(span) else form
+        elif span.label == "EMPLOYEE_ID" and _NAME_BEHIND.match(text, span.end):
+            before = _RANK_BEFORE.search(text, near, span.start)
+        elif span.label in _PLACES_AND_BODIES and rests_on_chance(span):
+            is_line = text[span.end : span.end + 1] in ("", "\n")
+            before = (_ARTICLE_OF_LINE if is_line else _ARTICLE).search(text, near, span.start)
+        out.append(replace(span, start=before.start(1)) if before else span)
+    return out
+
+
 def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]:
     start, end = span.start, span.end
     if span.label in NAME_LABELS and _SHOP.match(text, end):
@@ -186,8 +218,6 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         and (called[1].lower() in _FIELDS or called[1].lower() in _UNITS)
     ):
         end = called.start()
-    if span.label == "AGE" and rests_on_chance(span) and (aged := _AGED.match(text, start, end)):
-        start = aged.end()
     if span.label == "DATE" and rests_on_chance(span) and (head := _CAPITALS_BEFORE_DATE.match(text, start, end)):
         start = head.end()
     if span.label != "DATE":

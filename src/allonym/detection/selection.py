@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from allonym import registry
 from allonym.detection import OPENING_MARKS, TAGGER, Detector
+from allonym.detection.borders import include_leading_words
 from allonym.detection.disguise import find_disguised_regions, fold_lookalikes
 from allonym.detection.languages import ENGLISH, Passage, list_unread, name_languages
 from allonym.detection.lexicon import split_by_exclusions
@@ -263,10 +264,21 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         findings = _relabel_family_names(text, findings)
     if is_tagged:
         findings = give_one_label(text, findings, policy.taxonomy)
+    findings = include_leading_words(text, findings, _make_test_of_language(text, policy))
     findings += find_slugs(document, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
     return _drop_kept_rivals(findings, policy)
+
+
+def _make_test_of_language(text: str, policy: Policy) -> Callable[[Span], bool]:
+    """Make a test that tells whether a span stands in a passage in another language than English, if it may."""
+
+    @cache
+    def find_passages() -> Reach:
+        return Reach((p.start, p.end) for p in list_unread(text, (ENGLISH,)))
+
+    return lambda span: policy.language != ENGLISH or find_passages().touches(span.start, span.end)
 
 
 @lru_cache(maxsize=64)

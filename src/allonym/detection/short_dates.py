@@ -3,7 +3,7 @@
 Such a pair of numbers may as well be a score or a fraction. It counts where several entries of a record begin with one;
 in a text that has dates with slashes also where it stands in a list or a range of dates, behind a word that takes a
 date, or where one of its numbers can only be a day or begins with a zero. A number is an age where it is said of a
-person: "Amira is 6 and".
+person: "Amira is 6 and", and none where it counts things or stands for everybody.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from allonym.detection.words import read_ordinary_words, read_word_list
 from allonym.document import Interval, Reach, Span
 from allonym.labels import Taxonomy
 from allonym.text.dates import SHORT_DATE, find_date_order
@@ -20,6 +21,14 @@ _AGED = re.compile(
     r"(?: is|['’]s| was| turned| turns| will be)(?: only| just| now| about| nearly| almost| still| already){0,2} "
     r"([1-9]\d?|1[01]\d)(?=[.,;!?)](?!\d)|\s*\Z|\s*\n| (?:and|but|now|next|today|tomorrow|this|in|so|years?|yrs?)\b)"
 )
+_OF_THING = re.compile(
+    r"-(?!year|month|week|day)[a-z]| (?:(?:and|or) (?:over|older|above|younger|below)\b(?! the)|pregnant\b)"
+)
+"""What shows that an age is nobody's: "a 40-page report", "patients aged 18 and over"."""
+_AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
+_COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
+"""Things that are counted: "nineteen legs"."""
+_RATIO = re.compile(r"\d{2}[/:]\Z")
 _SLASHED = re.compile(r"[0-9]{1,2}/[0-9]{1,2}(?:/(?:[0-9]{4}|[0-9]{2}))?")
 _LINK = re.compile(r" ?(?:,|;|-|–|and|or|to|until|till|&) ?(?:the |on )?| and | to |[ \t]{2,}|\t")
 _LEAD = re.compile(
@@ -71,6 +80,23 @@ def find_ages_of_people(text: str, findings: Sequence[Span], taxonomy: Taxonomy)
     return [
         Span(*age.span(1), "AGE", SCORE, "ages:of-person") for age in ages if age and not covered.touches(*age.span(1))
     ]
+
+
+def is_nobodys_age(text: str, start: int, end: int) -> bool:
+    """Whether a number of years or months is of a thing, a limit, an average or a ratio, or is a count of things."""
+    surface, counted = text[start:end].lower(), _COUNTED_THINGS.match(text, end)
+    return bool(
+        surface.endswith(" pregnant")
+        or (surface.endswith("-year") and not text.startswith("-old", end))  # "nine-year feud"
+        or _OF_THING.match(text, end)
+        or _RATIO.search(text, max(0, start - 4), start)
+        or _AVERAGE.search(text, max(0, start - 20), start)
+        or (counted and _is_counted(counted[1]))
+    )
+
+
+def _is_counted(word: str) -> bool:
+    return word[:-1] in read_ordinary_words() and word not in read_word_list("function_words")
 
 
 def _is_date(match: re.Match[str], order: str) -> bool:

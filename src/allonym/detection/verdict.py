@@ -36,6 +36,7 @@ from allonym.detection.borders import (
 from allonym.detection.clinical import are_clinical_words, is_clinical_note, is_prescription
 from allonym.detection.listed_names import has_listed_name, is_listed_firm, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, rests_on_chance, uses_capitals
+from allonym.detection.short_dates import is_nobodys_age
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
@@ -78,7 +79,6 @@ _ATTRIBUTED = re.compile(
 )
 _DETERMINED = re.compile(r"(?i)\b(?:the|our|this|that|its|your|their|my|each|any|said|an?) \Z")
 _BODIES = read_word_list("bodies")
-_OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
@@ -92,7 +92,6 @@ _CONTRACTED = re.compile(r"['’]t\b")
 _OPENING_LENGTH = 40  # characters of a speaker's label, and of what opens a turn, at most
 _OPENS_TURN = re.compile(r"(?:\A|\n|: |(?i:thank you for calling|good (?:morning|afternoon|evening)),? )\Z")
 _ANSWERING = re.compile(r"[,.]? this is (?=[A-Z])|[,.] (?i:how (?:can|may) (?:i|we) help)")
-_AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
 _EVERYBODY = ("@channel", "@here", "@everyone", "@all")
 _CODE = re.compile(r"[A-Z]{1,3}\d{1,2}")
 """A speaker's label that names nobody: "P4"."""
@@ -112,9 +111,6 @@ _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _CLOCK_BEFORE = re.compile(r"\d:\Z")
 """The hour of a time of day."""
-_COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
-"""Things that are counted: "nineteen legs"."""
-_RATIO = re.compile(r"\d{2}[/:]\Z")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
     r"[ \t]*(?::|\n)[^\n]*\Z"
@@ -302,21 +298,13 @@ def _is_titled(text: str, span: Span) -> bool:
 def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     surface = text[start:end]
     words = surface.replace("'", " ").lower().split()
-    if span.label == "AGE" and (_OF_THING.match(text, end) or _RATIO.search(text, max(0, start - 4), start)):
-        return True
-    if (
-        span.label == "AGE" and surface.lower().endswith("-year") and not text.startswith("-old", end)
-    ):  # "nine-year feud"
+    if span.label == "AGE" and is_nobodys_age(text, start, end):
         return True
     if (
         span.label == "DATE"
         and surface.isdigit()
         and (text.endswith("at ", 0, start) or _CLOCK_BEFORE.search(text, max(0, start - 2), start))
     ):
-        return True
-    if span.label == "AGE" and (counted := _COUNTED_THINGS.match(text, end)) and _is_plural(counted[1]):
-        return True
-    if span.label == "AGE" and _AVERAGE.search(text, max(0, start - 20), start):
         return True
     if span.label == "DATE" and _NO_YEAR.fullmatch(surface):
         return bool(_FIELD_BEFORE.search(text, max(0, start - 40), start))
@@ -393,10 +381,6 @@ def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
     )
     return bool(is_eponym or _NAMED_TEST.fullmatch(surface) or (len(surface) == 1 and span.label == "PRODUCT"))
-
-
-def _is_plural(word: str) -> bool:
-    return word[:-1] in read_ordinary_words() and word not in _FUNCTION
 
 
 def _calls_number(text: str, start: int, end: int, label: str) -> bool:

@@ -147,6 +147,7 @@ _start = attrgetter("start")
 
 _NORMALIZERS: Mapping[str, Callable[[str], str]] = {
     "ORGANIZATION": lambda surface: normalize_organization(normalize_surface(surface)),
+    "LOCATION": lambda surface: normalize_surface(surface).removeprefix("the "),
     "TITLE": lambda surface: normalize_surface(surface).rstrip("."),
     "SECRET": str,
     "EMAIL_ADDRESS": normalize_online_address,
