@@ -3,6 +3,7 @@ import pytest
 import allonym
 from allonym.detection.mentions import (
     find_capitalised_names,
+    find_ends_of_numbers,
     find_initials,
     find_name_repetitions,
     find_names_beside_slash,
@@ -73,6 +74,20 @@ def test_a_word_that_is_a_given_name_before_a_family_name_belongs_to_it(text, pe
 def test_names_that_a_slash_joins_are_found(text, seed, expected):
     span = Span(text.index(seed), text.index(seed) + len(seed), "PERSON", 0.4, "t")
     assert [text[s.start : s.end] for s in find_names_beside_slash(text, [span], TAXONOMY)] == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "expected"),
+    [
+        ("Invoice JST-2291: put 2291 in the reference.", "JST-2291", ["2291"]),
+        ("Order A/77120 (77120) costs $77120, or 77,120, or 177120.", "A/77120", ["77120"]),
+        ("Case INC-2024 is of 2024; case X-500 of 500 words.", "INC-2024", []),
+        ("Call 0161-4417 or 4417.", "0161-4417", []),
+    ],
+)
+def test_the_end_of_a_code_is_found_where_it_stands_alone(text, code, expected):
+    span = Span(text.index(code), text.index(code) + len(code), "ORDER_NUMBER", 0.8, "t")
+    assert [text[s.start : s.end] for s in find_ends_of_numbers(text, [span], TAXONOMY)] == expected
 
 
 def test_a_long_path_of_names_does_not_hang():

@@ -25,6 +25,7 @@ def find(name, text, label="PERSON", parts=()):
         ("James Tiberius Osgood", "james-osgood james-tiberius-osgood", None),
         ("Art Work", "artwork art-work", ["art-work"]),
         ("Barnaby Osgood", "Raised by (bosgood), also bosgoods", ["bosgood"]),
+        ("Seán Mac Giolla", "paused by smacgiolla and sgiolla", ["smacgiolla", "sgiolla"]),
         ("Osgood", "osgood barnaby-osgood", []),
     ],
 )

@@ -16,7 +16,7 @@ from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _LEAD = re.compile(
-    r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS)[,:]? +|(?:esp|incl|cf|viz)\. |(?:Co|nr)\. (?=[A-Z])"
+    r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS|NB|AOB\.)[,:]? +|(?:esp|incl|cf|viz)\. |(?:Co|nr)\. (?=[A-Z])"
 )
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
@@ -199,7 +199,10 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         ):
             start = virtue.start()
         line, _, rest = text[start:end].partition("\n")
-        if rest and all(word in read_dictionary() or word in _FIELDS for word in find_words(rest.lower())):
+        if rest and (
+            text[end : end + 3] in (" – ", " - ")
+            or all(word in read_dictionary() or word in _FIELDS for word in find_words(rest.lower()))
+        ):
             end = start + len(line)  # the next line is another field
         if (month := _MONTH.match(text, start, end)) and _SINCE.search(text, max(0, start - 8), start):
             start = month.end()

@@ -56,6 +56,11 @@ _SHORT_NAME = re.compile(r"(?<![\w'’@.-])[A-Z][a-z]{2,9}(?![\w@-]|['’](?!s\b
 _SMALL_WORD = re.compile(r"\b[a-z]{3,10}\b")
 _BEFORE_SLASH = re.compile(r"(?<![\w/.@:-])([A-Z][^\W\d_]*[a-z][^\W\d_]*)/\Z")
 _BEHIND_SLASH = re.compile(r"/([A-Z][^\W\d_]*[a-z][^\W\d_]*)(?![.-]*[\w/@])")
+_END_OF_NUMBER = re.compile(r"[A-Za-z]\S*[-/ ](?!(?:19|20)\d\d\Z)(\d{3}[1-9]|\d{5,8})\Z")
+_FREE_NUMBER = re.compile(
+    r"(?<![\w.,:/£$€#+-])(?<![£$€] )(?:\d{3}[1-9]|\d{5,8})(?![\w/%:-]|[.,]\d)(?! ?(?:%|km|kg|words|people))"
+)
+_NUMBERS = ("GENERIC_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "DEVICE_ID")
 _ROLES = read_word_list("roles")
 _CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
@@ -194,6 +199,23 @@ def find_names_beside_slash(text: str, spans: Sequence[Span], taxonomy: Taxonomy
         and not reach.touches(*match.span(1))
         and _is_likely_name(match[1])
         and not _is_ordinary(match[1], read_dictionary(), _ROLES)
+    ]
+
+
+def find_ends_of_numbers(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
+    """Find where the digits that end a code of letters and digits stand alone: "2291" beside "JST-2291"."""
+    labels = {}
+    for span in spans:
+        end = _END_OF_NUMBER.search(text, span.start, span.end)
+        if end and taxonomy.lineage(span.label)[-1] in _NUMBERS:
+            labels[end[1]] = span.label
+    if not labels:
+        return []
+    reach = Reach((s.start, s.end) for s in spans)
+    return [
+        Span(*number.span(), labels[number[0]], ECHO_SCORE, "echo:end")
+        for number in _FREE_NUMBER.finditer(text)
+        if number[0] in labels and not reach.touches(*number.span())
     ]
 
 

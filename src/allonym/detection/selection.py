@@ -25,6 +25,7 @@ from allonym.detection.mentions import (
     ECHO_SCORE,
     EXPLAINED_SCORE,
     find_capitalised_names,
+    find_ends_of_numbers,
     find_initials,
     find_name_repetitions,
     find_names_beside_slash,
@@ -254,6 +255,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
             if capitalised and is_written_with_care(text, [turn.start for turn in document.turns]):
                 more += capitalised
             findings += _drop_technical_noise(text, more, policy)
+    findings += find_ends_of_numbers(text, findings, policy.taxonomy)
     if compute_needed_scores(policy)["AGE"] <= DATE_SCORE:
         findings += find_ages_of_people(text, findings, policy.taxonomy)
     if compute_needed_scores(policy)["DATE"] <= DATE_SCORE and (

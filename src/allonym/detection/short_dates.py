@@ -18,12 +18,11 @@ from allonym.text.dates import SHORT_DATE, find_date_order
 
 SCORE = 0.6
 _AGED = re.compile(
-    r"(?: is|['’]s| was| turned| turns| will be)(?: only| just| now| about| nearly| almost| still| already){0,2} "
+    r"(?:,? then| is|['’]s| was| turned| turns| will be)"
+    r"(?: only| just| now| about| nearly| almost| still| already){0,2} "
     r"([1-9]\d?|1[01]\d)(?=[.,;!?)](?!\d)|\s*\Z|\s*\n| (?:and|but|now|next|today|tomorrow|this|in|so|years?|yrs?)\b)"
 )
-_OF_THING = re.compile(
-    r"-(?!year|month|week|day)[a-z]| (?:(?:and|or) (?:over|older|above|younger|below)\b(?! the)|pregnant\b)"
-)
+_OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]| (?:and|or) (?:over|older|above|younger|below)\b(?! the)")
 """What shows that an age is nobody's: "a 40-page report", "patients aged 18 and over"."""
 _AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
 _COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
@@ -86,8 +85,7 @@ def is_nobodys_age(text: str, start: int, end: int) -> bool:
     """Whether a number of years or months is of a thing, a limit, an average or a ratio, or is a count of things."""
     surface, counted = text[start:end].lower(), _COUNTED_THINGS.match(text, end)
     return bool(
-        surface.endswith(" pregnant")
-        or (surface.endswith("-year") and not text.startswith("-old", end))  # "nine-year feud"
+        (surface.endswith("-year") and not text.startswith("-old", end))  # "nine-year feud"
         or _OF_THING.match(text, end)
         or _RATIO.search(text, max(0, start - 4), start)
         or _AVERAGE.search(text, max(0, start - 20), start)

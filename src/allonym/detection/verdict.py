@@ -21,7 +21,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from allonym.detection.borders import (
-    COUNTED,
     DEGREE,
     OFFICER,
     SMALL,
@@ -33,11 +32,29 @@ from allonym.detection.borders import (
     part_verb_from_name,
     split_listed_people,
 )
-from allonym.detection.clinical import are_clinical_words, is_clinical_note, is_prescription
+from allonym.detection.clinical import are_clinical_words, is_clinical_note
 from allonym.detection.listed_names import has_listed_name, is_listed_firm, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, is_written_with_care, rests_on_chance, uses_capitals
-from allonym.detection.short_dates import is_nobodys_age
-from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_ordinary_words, read_word_list
+from allonym.detection.nobody import (
+    CERTAIN,
+    FAINT,
+    FIELDS,
+    FUNCTION,
+    LABEL_LENGTH,
+    LANGUAGE_LEVEL,
+    LIKELY,
+    NEARLY,
+    OPENS,
+    STREET_OR_YEAR,
+    SURE,
+    UNITS,
+    VERSION,
+    calls_number,
+    identifies_nobody,
+    is_titled,
+    names_number,
+)
+from allonym.detection.words import read_dictionary, read_ordinary_words, read_word_list
 from allonym.document import Document, Span
 from allonym.labels import Taxonomy
 from allonym.text.words import COMPOUND, WORD, find_words
@@ -45,12 +62,6 @@ from allonym.text.words import COMPOUND, WORD, find_words
 _THINGS = ("PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW")
 _NAMES_AND_THINGS = ("PERSON", "ORGANIZATION", "PRODUCT", "FACILITY", "EVENT")
 _PLAIN_IF_CAREFUL = (*_THINGS, "ORGANIZATION", "FACILITY", "LOCATION", "CITY")
-_FAINT, _LIKELY, _SURE, _CERTAIN, _NEARLY = 0.1, 0.3, 0.65, 0.9, 0.98
-"""Chances below which a word is no name: anywhere; where its capital says nothing; where it is an ordinary word; at the
-start of a sentence; there, if it is a frequent word that no list of names has, and all of the sentence. Of 1,100
-findings of annotated texts that no list of names knows, 3 % were right below 0.3 where their capitals say nothing; of
-110 others, 4 % below 0.1.
-"""
 _CALLING = 0.9
 """Chance below which an occupation counts only where the text says that somebody has it."""
 _PROPER_NAMES = (*NAME_LABELS, "CITY", "FACILITY", "LAW")
@@ -59,19 +70,6 @@ _EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
 _PART, _FIRM = 0.5, 1.5
 """Weights of a name of several words for the label of each of them; of a firm with a legal form, for its first word."""
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
-_OPENS = re.compile(r"(?:\A|[.!?:\n])[ \t\"'*#>(\[-]*\Z")
-_TEST = re.compile(
-    r"(?:['’]s)?(?:,| and| or)?(?: [A-Z][\w'’]+)? (?:scale|tests?|score|index|signs?|syndrome|disease|criteria"
-    r"|questionnaire|inventory|manoeuvre|reflex|staging|classification|(?:(?:is|was|were) )?(?:negative|positive))\b"
-)
-_VERB = re.compile(r" (?:tests|signs)\b")
-"""What may be a verb too: "Priya tests the pump"."""
-_NAMED_TEST = re.compile(r".* (?:Scale|Score|Index|Questionnaire|Inventory|Checklist)(?: \d+)?")
-_GRADE = re.compile(r" ?\([A-E]\*?[,)]")
-_TITLED = re.compile(r"(?i)\b(?:Mrs?|Ms|Mx|Dr|Miss|Prof(?:essor)?|Sir|Dame|Rev)\.? \Z")
-_TITLE_LENGTH = 12  # characters of a title at most, with what stands before it
-_HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
-_SPECIALITIES = read_word_list("specialities")
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
     r"|\b(?:as|former|ex|retired|turned|unemployed|trained|qualified)[ -](?:an? )?|,\s*an? |\b(?:and|or) an? "
@@ -82,68 +80,19 @@ _BODIES = read_word_list("bodies")
 _JOINT_BEFORE = re.compile(r"(?:[@_/\\#=]|\w[.:])\Z")
 _JOINT_AFTER = re.compile(r"[@_/\\]|[.:]\w")
 """What joins a word to others in an address, a path or code."""
-_FORMAT = re.compile(r"(?i)(?:dd?|mm?|yyyy|yy|hh?)(?:[/:. -](?:dd?|mm?|yyyy|yy|hh?|ss?)){1,6}|yyyy|x{3,40}|#{2,40}")
-"""How a form asks for a date or a number: "DD/MM/YYYY"."""
-_VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d|i[3579]-\d{4,5}[A-Z]*")
 _PRAISE = frozenset("bad fine good great lovely nice poor".split())
-_NO_DATE_OF_LETTERS = re.compile(r"\d?[A-Z]{2,6}\d?")
-"""A code or an abbreviation that was taken for a date: "2WW", "BRCA2"."""
-_CONTRACTED = re.compile(r"['’]t\b")
 _OPENING_LENGTH = 40  # characters of a speaker's label, and of what opens a turn, at most
 _OPENS_TURN = re.compile(r"(?:\A|\n|: |(?i:thank you for calling|good (?:morning|afternoon|evening)),? )\Z")
 _ANSWERING = re.compile(r"[,.]? this is (?=[A-Z])|[,.] (?i:how (?:can|may) (?:i|we) help)")
 _EVERYBODY = ("@channel", "@here", "@everyone", "@all")
 _CODE = re.compile(r"[A-Z]{1,3}\d{1,2}")
 """A speaker's label that names nobody: "P4"."""
-_DURATION = re.compile(
-    r"(?i)(?:(?:within|for|after|over|under|about|around|nearly|almost) )?"
-    r"(?:an?|\d+|(?:(?:twen|thir|four|fif|six|seven|eigh|nine)(?:teen|ty)|ten|eleven|twelve)?-?"
-    r"(?:one|two|three|four|five|six|seven|eight|nine)?|several|(?:a )?few|a couple of) "
-    r"(?:min(?:ute)?|h(?:ou)?r|day|night|w(?:ee)?k|fortnight|month|y(?:ea)?r)s?(?:['’] (?:service|experience|notice))?"
-)
-_UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
-_STREET_WORDS = r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
-_STREET_OR_YEAR, _HOUSE_NUMBER = re.compile(r" (?:19|20)\d\d\Z|" + _STREET_WORDS), re.compile(r"\d|" + _STREET_WORDS)
-_NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
-_LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
-_LABEL_LENGTH = 150  # characters of what calls a line, at most
-_FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
-_NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
-_CLOCK_BEFORE = re.compile(r"\d:\Z")
-"""The hour of a time of day."""
-_TOOLS = re.compile(
-    r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
-    r"[ \t]*(?::|\n)[^\n]*\Z"
-)
 _AND = re.compile(r"(?:,|,? (?:and|or)) (?:an? )?")
 _LEGAL_FORMS = read_word_list("legal_forms")
 _INTERJECTIONS = read_word_list("interjections")
-_UNITS = read_word_list("unit_words")
-_NUMBER_NEXT = re.compile(r"[.:]{0,2} ?\(?(?:[A-Z]{1,4}[ /-]?)?[\d+]")
-_QUANTITY = re.compile(r"\d+ ?[x×] |(?:K[Ss]h|KES|Rs)\.? ?\d|R\d{1,3},\d{3}")
-_NUMBER_WORD = re.compile(r" (?:[Nn]o|[Nn]r|[Nn]umber|ID)\b")
-_LANGUAGE_LEVEL = re.compile(r"[ABC][12]")
-_CODES = frozenset(name.replace("_", " ") for name in read_word_list("names_of_numbers"))
-_INSURANCE = "national insurance"
-_ADDRESSES = frozenset(("Cllr", "Esq", "Hr", "Madam", "Sir"))
-_FIELDS = read_word_list("form_fields")
-_PLATFORMS = read_word_list("platforms")
-_DEPARTMENTS = read_word_list("departments")
-_FUNCTION = read_word_list("function_words") - read_word_list("given_names_too")
-_KIN = frozenset(
-    "father mother parent parents sister brother son daughter husband wife faither mither brither bairn wean".split()
-)
 _COMMON = read_word_list("callings") | read_word_list("roles")
-_CHAT = read_word_list("chat_words")
 _EVERYDAY = read_word_list("everyday_words")
 _ACRONYMS = read_word_list("acronyms")
-_SIGNED_ROLE = re.compile(
-    r"(?m)^(?:Associate|Chair|Clerk|Consultant|Director|Founder|Head|Manager|Owner|Partner|President|Principal"
-    r"|Registrar|Secretary|Solicitor|Treasurer|Trustee), (?=[A-Z])"
-)
-_SUBJECTS = re.compile(
-    r"(?im)^[ \t*•-]*(?:GCSEs?|A[ -]?levels?|O[ -]?levels?|Highers|Leaving Cert\w*|subjects|grades)\b[^\n]*\Z"
-)
 _DAY = "(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day"
 _FEAST = "(?:Christmas|Xmas|Easter|Halloween|Thanksgiving|Diwali|Ramadan|Hanukkah|New Year)"
 _RECURRING = re.compile(
@@ -157,7 +106,6 @@ _RECURRING = re.compile(
 """Days and feasts that come again and again: they place nothing in time, or only before and after one another."""
 _SCHOOL_YEAR = re.compile(r"(?:Year|Grade|Class|Key Stage) \d{1,2}")
 _DAY_OR_FEAST = re.compile(rf"{_DAY}|{_FEAST}")
-_MONTHS = frozenset("JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split())
 _AROUND = 30  # characters on both sides of a day or feast that may say that it recurs
 
 
@@ -183,23 +131,23 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
     people = [s for s in findings if s.label == "PERSON"]
-    names = {text[s.start : s.end] for s in people if _is_titled(text, s)}
-    names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= _SURE}
+    names = {text[s.start : s.end] for s in people if is_titled(text, s)}
+    names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= SURE}
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in split_listed_people(text, findings):
         if _is_rank(text, span):
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
-        is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, _VERSION, _LANGUAGE_LEVEL))
-        is_apart = is_apart or _calls_number(text, span.start, span.end, span.label)
-        is_apart = is_apart or _names_number(text, span.start, span.end)
+        is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, VERSION, LANGUAGE_LEVEL))
+        is_apart = is_apart or calls_number(text, span.start, span.end, span.label)
+        is_apart = is_apart or names_number(text, span.start, span.end, span.label)
         if not rests_on_chance(span) or (is_beside and not is_apart):
             selected.append(span)
             continue
         span = _correct_label(text, span)
         start, end = adjust_borders(text, span, is_interview)
-        if start < end and (text[start:end] in names or not _identifies_nobody(text, start, end, span)):
+        if start < end and (text[start:end] in names or not identifies_nobody(text, start, end, span)):
             weighed.append(span if (start, end) == (span.start, span.end) else replace(span, start=start, end=end))
     is_careful = is_written_with_care(text, [turn.start for turn in document.turns])
     return selected + _drop_ordinary_words(text, weighed, selected, is_careful)
@@ -216,7 +164,7 @@ def _correct_label(text: str, span: Span) -> Span:
         name = surface[officer.end() :]
         if name.isalpha() and name.lower() not in read_dictionary():
             return replace(span, label="PERSON")
-    if span.label in ("PERSON", "CITY", "PRODUCT") and not _is_titled(text, span) and is_listed_firm(surface):
+    if span.label in ("PERSON", "CITY", "PRODUCT") and not is_titled(text, span) and is_listed_firm(surface):
         return replace(span, label="ORGANIZATION")
     if (
         span.label == "STREET_ADDRESS"
@@ -258,15 +206,15 @@ def _answers_call(text: str, span: Span) -> bool:
     first, _, rest = text[span.start : span.end].partition(" ")
     before = text[max(0, span.start - _OPENING_LENGTH) : span.start]
     is_opening = bool(_OPENS_TURN.search(before) and _ANSWERING.match(text, span.end))
-    return bool(rest) and is_opening and not is_typical_name(first.lower()) and not _is_titled(text, span)
+    return bool(rest) and is_opening and not is_typical_name(first.lower()) and not is_titled(text, span)
 
 
 def _is_plain_place(text: str, span: Span) -> bool:
     """Whether a finding is an address in small letters, where the text has capitals: "by ward for", "12 pk yr"."""
     surface = text[span.start : span.end]
-    is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < _SURE
-    is_plain = surface.replace(" ", "").isalnum() and not _STREET_OR_YEAR.search(surface)
-    is_numbered = any(map(str.isdigit, surface)) and (span.score >= _LIKELY or not is_plain)
+    is_unlikely = span.label == "STREET_ADDRESS" and rests_on_chance(span) and span.score < SURE
+    is_plain = surface.replace(" ", "").isalnum() and not STREET_OR_YEAR.search(surface)
+    is_numbered = any(map(str.isdigit, surface)) and (span.score >= LIKELY or not is_plain)
     is_numbered |= surface.startswith("number ")
     return is_unlikely and surface.islower() and not is_numbered and uses_capitals(text)
 
@@ -288,154 +236,6 @@ def _recurs(text: str, span: Span) -> bool:
         return False
     near = _RECURRING.finditer(text, max(0, span.start - _AROUND), span.end + _AROUND)
     return any(phrase.start() <= span.start and span.end <= phrase.end() for phrase in near)
-
-
-def _is_titled(text: str, span: Span) -> bool:
-    """Whether a title stands before the name of a person: "Dr Page", "Mr Ta"."""
-    return span.label == "PERSON" and bool(_TITLED.search(text, max(0, span.start - _TITLE_LENGTH), span.start))
-
-
-def _identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
-    surface = text[start:end]
-    words = surface.replace("'", " ").lower().split()
-    if span.label == "AGE" and is_nobodys_age(text, start, end):
-        return True
-    if (
-        span.label == "DATE"
-        and surface.isdigit()
-        and (text.endswith("at ", 0, start) or _CLOCK_BEFORE.search(text, max(0, start - 2), start))
-    ):
-        return True
-    if span.label == "DATE" and _NO_YEAR.fullmatch(surface):
-        return bool(_FIELD_BEFORE.search(text, max(0, start - 40), start))
-    if span.label == "STREET_ADDRESS" and _QUANTITY.match(text, start, end):
-        return True
-    if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
-        return True
-    if span.label in ("PRODUCT", "ORGANIZATION", "STREET_ADDRESS") and is_prescription(surface):
-        return True
-    is_heading = text[start - 1 : start] in ("", "\n") and text[end : end + 1] in ("", "\n", ":")
-    if is_heading and all(word in _FIELDS or word in _UNITS for word in find_words(surface.lower())):
-        return True
-    if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
-        return True
-    if _is_chatter(text, start, end, span):
-        return True
-    if _is_school_subject(text, start, span, words):
-        return True
-    is_numbered = span.label != "PERSON" or not surface.isalpha()  # "Lane 4", unlike "Lane"
-    if is_numbered and COUNTED.fullmatch(surface.strip("#*. ")):
-        return True
-    if surface.lower() in _PLATFORMS and _HANDLE.match(text, end):
-        return True
-    if _names_number(text, start, end) or (span.label in ("DATE", *SOFT) and _LANGUAGE_LEVEL.fullmatch(surface)):
-        return True
-    if span.label == "PERSON" and _CONTRACTED.match(text, end) and surface[-1:] == "n":  # "Don't"
-        return True
-    if span.label == "DATE" and _NO_DATE_OF_LETTERS.fullmatch(surface) and surface[:3] not in _MONTHS:
-        return True
-    if span.label in ("PERSON", *SOFT) and surface.lower() in read_common_terms():
-        is_name = span.label == "PERSON" and surface.lower() in read_common_terms("also_names")
-        if not is_name:
-            return True
-    if surface.rstrip(".") in _ADDRESSES or _VERSION.fullmatch(surface):
-        return True
-    if _FORMAT.fullmatch(surface):
-        return True
-    is_after_point = start > 1 and text[start - 1] in ".,"
-    if is_after_point and (
-        surface == "js" or (surface.replace(".", "").isdigit() and text[start - 2].isdigit())
-    ):  # "11" in "3.11"
-        return True
-    if len(words) == 1 and words[0] in _DEPARTMENTS and span.label != "PERSON":
-        return True
-    if span.label == "ORGANIZATION" and len(words) == 1 and _SIGNED_ROLE.match(text, start):
-        return True
-    if span.label in (*SOFT, "PERSON", "LOCATION", "CITY"):
-        is_unit = words != [] and all(word in _UNITS or word in SMALL or word in _SPECIALITIES for word in words)
-        if is_unit and not surface.islower() and (len(words) > 1 or words[0] in _DEPARTMENTS):
-            return not surface.startswith("Department of")
-    if span.label == "DATE" and _DURATION.fullmatch(surface):
-        return True
-    if span.label in ("DATE", "AGE") and span.score < _UNSURE_DATE and _NO_DATE.fullmatch(surface):
-        return True
-    if span.label == "STREET_ADDRESS" and span.score < _LIKELY and not _HOUSE_NUMBER.search(surface):
-        return all(word in read_dictionary() or word in _FUNCTION for word in find_words(surface.lower()))
-    if _calls_number(text, start, end, span.label):
-        return True
-    if span.score < _CERTAIN and _is_in_label(text, start, end):
-        return True
-    if span.label == "LAW" and (not any(map(str.isalpha, surface)) or (surface.islower() and " " not in surface)):
-        return True
-    if span.label == "OCCUPATION" and (surface.islower() or (len(words) == 1 and text.endswith("the ", 0, start))):
-        head = words[-1].strip(".,;:").rpartition("-")[2]
-        return head in _KIN or not is_calling(head)
-    if _GRADE.match(text, end) or _GRADE.match(text, end - 4):
-        return True
-    if span.label not in ("PERSON", "ORGANIZATION", "PRODUCT"):
-        return False
-    is_eponym = (
-        len(words) == 1
-        and _TEST.match(text, end)
-        and not _is_titled(text, span)
-        and (words[0] in read_common_terms("also_names") or not _VERB.match(text, end))
-    )
-    return bool(is_eponym or _NAMED_TEST.fullmatch(surface) or (len(surface) == 1 and span.label == "PRODUCT"))
-
-
-def _calls_number(text: str, start: int, end: int, label: str) -> bool:
-    """Whether a finding calls the number behind it: "Hospital" in "Hospital No: 22"; a name may stand there, too."""
-    field = _NUMBERED_FIELD.match(text, start)
-    if field is None:
-        return False
-    word = field[1].lower()
-    is_ordinary = word in read_dictionary() or word in _FIELDS or word in _UNITS
-    return is_ordinary or (label == "PERSON" and end > field.end(1) and not is_typical_name(word))
-
-
-def _is_in_label(text: str, start: int, end: int) -> bool:
-    """Whether a finding stands in words of dictionaries that call a line: "Short" in "Short description: printer"."""
-    least = max(0, start - _LABEL_LENGTH)
-    line = text.rfind("\n", least, start) + 1
-    label = _LINE_LABEL.match(text, line, line + _LABEL_LENGTH) if line or not least else None
-    if label is None or end > label.end(1) or end - start == label.end(1) - line:
-        return False
-    return all(
-        word in read_dictionary() or word in _FUNCTION or word in _FIELDS for word in find_words(label[1].lower())
-    )
-
-
-def _is_chatter(text: str, start: int, end: int, span: Span) -> bool:
-    """Whether a finding has words of chats only, unless it is likely somebody's name: "We told Ko"."""
-    surface = text[start:end]
-    words = find_words(surface.lower())
-    if not _CHAT.issuperset(words) or (not surface.islower() and has_listed_name(words)):
-        return False
-    if span.label != "PERSON" or span.score < _LIKELY:
-        return True
-    is_marked = surface.istitle() and not _OPENS.search(text, max(0, start - 6), start)
-    return is_marked + any(map(is_typical_name, words)) + (span.score >= _SURE) < 2
-
-
-def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) -> bool:
-    """Whether a finding is a subject or a grade in a line that lists them, unlike the name of a teacher or a school."""
-    if span.label in ("DATE", "AGE", "STREET_ADDRESS") or span.score >= _SURE:
-        return False
-    if not _SUBJECTS.search(text, max(0, start - 200), start):
-        return False
-    return span.label in (*SOFT, "ORIGIN") or all(word in read_dictionary() for word in words)
-
-
-def _names_number(text: str, start: int, end: int) -> bool:
-    """Whether a finding says what the number after it is called: "d.o.b." and "Hospital" in "Hospital No: D228817"."""
-    surface = text[start:end].lower()
-    if surface.replace(".", "") in _CODES and not any(map(str.isdigit, surface)):
-        return bool(_NUMBER_NEXT.match(text, end))
-    if surface.islower() and surface.endswith(" number"):
-        return True
-    if text[start : start + len(_INSURANCE)].lower() == _INSURANCE:
-        return True
-    return (surface in _FIELDS or surface in _UNITS) and bool(_NUMBER_WORD.match(text, end))
 
 
 def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is_careful: bool) -> list[Span]:
@@ -468,18 +268,18 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             continue
         if not has_capitals:
             continue
-        opens = all(_OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
+        opens = all(OPENS.search(text, max(0, s.start - 6), s.start) for s in spans)
         is_shouted = all(text[s.start : s.end].isupper() for s in spans)
         is_opening_word = len(words) == 1 and words[0].isalpha() and opens and not is_shouted
         is_nameless = is_opening_word and words[0] in read_dictionary() and not has_listed_name(words)
         is_fragment = is_nameless and all(s.label == "PERSON" and text[s.end : s.end + 1] in ".:;" for s in spans)
-        is_opening = is_opening_word and (words[0] in read_ordinary_words() or words[0] in _FUNCTION or is_fragment)
+        is_opening = is_opening_word and (words[0] in read_ordinary_words() or words[0] in FUNCTION or is_fragment)
         is_ordinary = is_opening or (words and all(word in small or word in SMALL for word in words))
         chance = max(span.score for span in spans)
         is_small = all(text[s.start : s.end].islower() for s in spans)
         is_listed = has_listed_name(words) or (not is_small and any(map(is_typical_name, words)))
         is_faint = (
-            chance < (_LIKELY if is_small or is_opening_word else _FAINT)
+            chance < (LIKELY if is_small or is_opening_word else FAINT)
             and (is_careful or not is_small)
             and all(s.label in _PROPER_NAMES for s in spans)
             and _DIGITS.isdisjoint(words)
@@ -488,36 +288,36 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
                 _stands_alone(text, s) or not {"#", "@"}.isdisjoint(text[max(0, s.start - 1) : s.end]) for s in spans
             )
         )
-        is_guess = is_opening_word and chance < _LIKELY and not is_listed
+        is_guess = is_opening_word and chance < LIKELY and not is_listed
         is_phrase = (
             opens
             and len(words) > 1
-            and chance < _CERTAIN
+            and chance < CERTAIN
             and all(text[s.start + 1 : s.end].islower() and s.label in _NAMES_AND_THINGS for s in spans)
             and all(word in read_dictionary() or word in SMALL or word in _PRAISE for word in words)
             and (words[0] in _PRAISE or (words[0] in read_ordinary_words() and not has_listed_name(words[:1])))
         )
         is_abbreviation = is_shouted and surface.isalpha() and all(s.label in SOFT for s in spans)
-        is_term = chance < _SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
+        is_term = chance < SURE and len(words) == 1 and _is_defined_term(text, words[0], spans)
         is_heading = (
-            is_shouted and chance < _SURE and all(word in _UNITS or word in read_ordinary_words() for word in words)
+            is_shouted and chance < SURE and all(word in UNITS or word in read_ordinary_words() for word in words)
         )
         is_headline = (
             is_shouted
-            and chance < _NEARLY
-            and all(word in read_dictionary() or word in _UNITS or word in read_ordinary_words() for word in words)
+            and chance < NEARLY
+            and all(word in read_dictionary() or word in UNITS or word in read_ordinary_words() for word in words)
             and not has_listed_name(words)
             and not any(c.islower() for s in spans for c in _read_line(text, s.start))
         )
         is_plain = (
             is_small
-            and chance < _SURE
+            and chance < SURE
             and all(s.label in (_PLAIN_IF_CAREFUL if is_careful else _THINGS) for s in spans)
             and all(word in read_dictionary() or word.removesuffix("s") in read_dictionary() for word in words)
         )
         is_clinical_word = (
             is_clinical
-            and chance < _CERTAIN
+            and chance < CERTAIN
             and are_clinical_words(WORD.findall(surface))
             and not (words and has_listed_name(words) and any(s.label == "PERSON" for s in spans))
         )
@@ -530,10 +330,10 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
             or (is_careful and (is_guess or is_heading or is_term))
         ):
             dropped.update(spans)
-        if is_abbreviation and chance < _LIKELY and (is_careful or surface.upper() in _ACRONYMS):
+        if is_abbreviation and chance < LIKELY and (is_careful or surface.upper() in _ACRONYMS):
             dropped.update(spans)
         is_noun = is_fragment and words[0] in read_ordinary_words()
-        bound = _NEARLY if is_noun else _CERTAIN if opens else _LIKELY
+        bound = NEARLY if is_noun else CERTAIN if opens else LIKELY
         if is_ordinary and not _DIGITS.issuperset(words) and chance < bound:
             dropped.update(spans)
     return [span for span in findings if span not in dropped]
@@ -541,9 +341,9 @@ def _drop_ordinary_words(text: str, findings: list[Span], others: list[Span], is
 
 def _read_line(text: str, place: int) -> str:
     """The line of a place, as far as a heading is long."""
-    start = text.rfind("\n", max(0, place - _LABEL_LENGTH), place) + 1 or max(0, place - _LABEL_LENGTH)
-    end = text.find("\n", place, place + _LABEL_LENGTH)
-    return text[start : end if end >= 0 else place + _LABEL_LENGTH]
+    start = text.rfind("\n", max(0, place - LABEL_LENGTH), place) + 1 or max(0, place - LABEL_LENGTH)
+    end = text.find("\n", place, place + LABEL_LENGTH)
+    return text[start : end if end >= 0 else place + LABEL_LENGTH]
 
 
 def _stands_alone(text: str, span: Span) -> bool:
@@ -553,7 +353,7 @@ def _stands_alone(text: str, span: Span) -> bool:
 
 def _is_defined_term(text: str, word: str, spans: Sequence[Span]) -> bool:
     """Whether all mentions have an article and name a body, a party or a thing: "the Committee", "our Nation"."""
-    is_general = word in _BODIES or word in _UNITS or word in _FIELDS or word in read_ordinary_words()
+    is_general = word in _BODIES or word in UNITS or word in FIELDS or word in read_ordinary_words()
     return is_general and all(_DETERMINED.search(text, max(0, s.start - 8), s.start) for s in spans)
 
 
