@@ -172,6 +172,15 @@ def test_two_halves_of_a_name_with_a_hyphen_are_one():
     ]
 
 
+def test_an_address_ends_before_the_next_field_though_a_number_stands_beside_it():
+    text = "4 Mill Lane, Otley LS21 3JP. Mobile 07700 900123."
+    findings = place(
+        text, ("4 Mill Lane, Otley LS21 3JP. Mobile", "STREET_ADDRESS", 0.8), ("07700 900123", "PHONE_NUMBER", 0.9)
+    )
+    weighed = [text[s.start : s.end] for s in sorted(weigh_findings(Document("", text), findings))]
+    assert weighed == ["4 Mill Lane, Otley LS21 3JP", "07700 900123"]
+
+
 def test_given_names_of_a_list_are_two_people():
     mark = ("Benedikt, Siobhan", "PERSON", 0.7)
     people = [("Benedikt", "PERSON"), ("Siobhan", "PERSON")]

@@ -63,7 +63,7 @@ _CAPITALS_BEFORE_DATE = re.compile(
 """Abbreviations of a note before a year: "TKR L 2017"."""
 _VIRTUE = re.compile(rf"\b(?:{'|'.join(sorted(read_word_list('virtue_names'))).title()}) \Z")
 _MONTH = re.compile(r"(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)\. (?=[A-Z])")
-_NEXT_FIELD = re.compile(
+NEXT_FIELD = re.compile(
     r"[,;.]? (?i:nhs|phone|tel(?:ephone)?|mob(?:ile)?|fax|d\.?o\.?b|e-?mail|born|ref|policy|account)\b"
 )
 """What follows an address in a line: "LS6 2AB, NHS 943 476 5919"."""
@@ -234,7 +234,7 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
     for lead in (_LEAD, _ANSWER) if is_interview else (_LEAD,):
         if match := lead.match(text, start, end):
             start = match.end()
-    if span.label == "STREET_ADDRESS" and (field := _NEXT_FIELD.search(text, start, end)):
+    if span.label == "STREET_ADDRESS" and (field := NEXT_FIELD.search(text, start, end)):
         end = field.start()
     if (
         span.label in ("STREET_ADDRESS", *_PLACES_AND_BODIES)

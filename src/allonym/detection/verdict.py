@@ -22,6 +22,7 @@ from dataclasses import replace
 
 from allonym.detection.borders import (
     DEGREE,
+    NEXT_FIELD,
     OFFICER,
     SMALL,
     SOFT,
@@ -140,6 +141,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
             continue
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, VERSION, LANGUAGE_LEVEL))
+        is_apart |= span.label == "STREET_ADDRESS" and NEXT_FIELD.search(text, span.start, span.end) is not None
         is_apart = is_apart or calls_number(text, span.start, span.end, span.label)
         is_apart = is_apart or names_number(text, span.start, span.end, span.label)
         if not rests_on_chance(span) or (is_beside and not is_apart):

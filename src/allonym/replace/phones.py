@@ -176,6 +176,9 @@ def _draw_fictional_555_number(draws: Draws) -> str:
 
 
 def _find_phone_kind(phone: Phone) -> str:
+    for (region, kind, _), numbers in _read_reserved_numbers().items():  # which nobody has, and so are not valid
+        if region == phone.region and any(re.fullmatch(n.replace("x", "[0-9]"), phone.digits) for n in numbers):
+            return kind
     kinds = PhoneNumberType
     names = {kinds.MOBILE: "mobile", kinds.FIXED_LINE_OR_MOBILE: "mobile", kinds.TOLL_FREE: "free", kinds.UAN: "other"}
     return names.get(phonenumbers.number_type(_make_phone_number(phone)), "fixed")

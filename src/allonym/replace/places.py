@@ -169,6 +169,7 @@ def _set_document_countries(
         for part in re.split(r"[,;\n]", target.surfaces[0])[1:]:
             city = find_place(places, part.strip(" 0123456789-"), "CITY")
             codes += [city.country] if city is not None else []
+    codes += [postal.find_country_of_postcode(target.surfaces[0]) for target in targets]
     places.set_countries(codes, targets)
 
 

@@ -39,6 +39,8 @@ _CODES = (
     ("SE", re.compile(r"\b\d{3} \d{2}\b")),
     ("", re.compile(r"\b\d{4,6}\b")),
 )
+_CERTAIN = ("GB", "CA", "IE", "NL", "PL", "PT", "BR")
+"""Countries whose postal codes no other number looks like."""
 _COUNTRY_OF_LABEL = {"UK_POSTCODE": "GB", "DE_PLZ": "DE", "US_ZIP_CODE": "US", "CA_POSTAL_CODE": "CA"}
 _ROAD_SIGNS = {"DE": "D", "FR": "F", "AT": "A", "BE": "B", "IT": "I", "ES": "E", "SE": "S", "PT": "P", "FI": "FIN"}
 _LETTERS = {"CA": "ABCEGHJKLMNPRSTVXY", "GB": "ABDEFGHJLNPQRSTUWXYZ", "": "ABCDEGHJKLMNPRTVWXZ"}
@@ -89,6 +91,11 @@ def change_digits(places: PlaceMap, kind: str, text: str, key: str = "") -> str:
 def is_postcode(text: str) -> bool:
     """Whether the whole text has the form of a postal code."""
     return any(code and pattern.fullmatch(text.strip()) for code, pattern in _CODES)
+
+
+def find_country_of_postcode(text: str) -> str:
+    """Return the ISO 3166 code of the country whose postal code stands in an address or is it; else empty."""
+    return next((code for code, pattern in _CODES if code in _CERTAIN and pattern.search(text)), "")
 
 
 def choose_postcode(places: PlaceMap, text: str, label: str = "", region: str = "") -> str | None:
@@ -241,8 +248,7 @@ def rewrite_address(places: PlaceMap, render_place: RenderPlace, surface: str) -
 def _split_off_postcode(surface: str) -> tuple[str, str]:
     """Return the address with a mark for its postal code, which is not the number of a house; and the code."""
     for country, pattern in _CODES:
-        certain = country in ("GB", "CA", "IE", "NL", "PL", "PT", "BR")
-        matches = [m for m in pattern.finditer(surface) if certain or surface[: m.start()].strip()]
+        matches = [m for m in pattern.finditer(surface) if country in _CERTAIN or surface[: m.start()].strip()]
         if matches:
             start, end = matches[-1].span()
             before = re.search(r"([^\W\d_]+|#)[\W_]*$", surface[:start])
