@@ -26,6 +26,7 @@ def find(name, text, label="PERSON", parts=()):
         ("Art Work", "artwork art-work", ["art-work"]),
         ("Barnaby Osgood", "Raised by (bosgood), also bosgoods", ["bosgood"]),
         ("Seán Mac Giolla", "paused by smacgiolla and sgiolla", ["smacgiolla", "sgiolla"]),
+        ("Barnaby Osgood-Clarke", "by oclarke, bosgood and bclarke", ["bosgood", "bclarke"]),
         ("Osgood", "osgood barnaby-osgood", []),
     ],
 )

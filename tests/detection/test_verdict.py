@@ -181,6 +181,16 @@ def test_an_address_ends_before_the_next_field_though_a_number_stands_beside_it(
     assert weighed == ["4 Mill Lane, Otley LS21 3JP", "07700 900123"]
 
 
+def test_a_degree_behind_a_name_is_no_state():
+    marks = [("Ada Brook", "PERSON", 0.9), ("MD", "US_STATE", 0.6, "rules:us-state-short")]
+    text = "Ada Brook, MD"
+    findings = [
+        Span(text.index(m[0]), text.index(m[0]) + len(m[0]), *m[1:3], m[3] if m[3:] else "tagger") for m in marks
+    ]
+    assert [s.label for s in weigh_findings(Document("", text), findings)] == ["PERSON"]
+    assert len(weigh_findings(Document("", "Fell Point, MD"), [Span(12, 14, "US_STATE", 0.6, "rules:x")])) == 1
+
+
 def test_given_names_of_a_list_are_two_people():
     mark = ("Benedikt, Siobhan", "PERSON", 0.7)
     people = [("Benedikt", "PERSON"), ("Siobhan", "PERSON")]
@@ -272,6 +282,13 @@ def test_given_names_of_a_list_are_two_people():
         ("Adm. no. 3361    Guardian: Ada", ("Guardian", "OCCUPATION", 0.4), False),
         ("Officer AP No. 228417 came", ("AP No.", "STREET_ADDRESS", 0.3), False),
         ("Please open Ticket INC-4417 now", ("Ticket", "ORGANIZATION", 0.6), False),
+        ("as in 795 F.2d 90, 92 (1986)", ("795 F.2d 90", "STREET_ADDRESS", 0.9), False),
+        ("Kingsley,   576   U. S., at 397", ("576", "STREET_ADDRESS", 0.9), False),
+        ("cited in 84 U. Chi. L. Rev. 249", ("84 U. Chi. L. Rev", "STREET_ADDRESS", 0.9), False),
+        ("Id., at 45a, not 12 Brook Street", ("12 Brook Street", "STREET_ADDRESS", 0.9), True),
+        ("We live at 12 Kingsmead now", ("12 Kingsmead", "STREET_ADDRESS", 0.9), True),
+        ("routes us back to 1154(c) and", ("1154(c)", "STREET_ADDRESS", 0.2), False),
+        ("a tank of 1300l for", ("1300l", "GENERIC_ID", 0.8), False),
         ("Held under certificate 9", ("certificate", "LAW", 0.7), False),
         ("I've nineteen legs to see", ("nineteen", "AGE", 0.7), False),
         ("She is nineteen this May", ("nineteen", "AGE", 0.7), True),

@@ -74,7 +74,7 @@ _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
 _HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
 """A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
 DEGREE = re.compile(
-    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur"
+    r"(?:B\.?Sc|M\.?Sc|BA|MA|BEng|MEng|B\.?Tech|M\.?Tech|MEd|BEd|LLB|LLM|MBA|MPhil|DPhil|PhD|Hons|PGCE|BTEC|G?NVQ|HNC|HND|CIPD|GCSEs?|Matric|Abitur"
     r"|(?:Bachelor|Master)(?= of)|Diploma|(?:Postg|G)raduate (?:Diploma|Certificate))\b"
 )
 _SCHOOL = re.compile(r" (?:at|from) (?:the )?(?=[A-Z])")

@@ -15,9 +15,10 @@ from allonym.detection.borders import (
 )
 from allonym.detection.clinical import is_prescription
 from allonym.detection.listed_names import has_listed_name, is_typical_name
+from allonym.detection.mentions import rests_on_chance
 from allonym.detection.short_dates import is_nobodys_age
 from allonym.detection.words import is_calling, read_common_terms, read_dictionary, read_word_list
-from allonym.document import Span
+from allonym.document import Reach, Span, merge_intervals
 from allonym.text.words import find_words
 
 FAINT, LIKELY, SURE, CERTAIN, NEARLY = 0.1, 0.3, 0.65, 0.9, 0.98
@@ -61,10 +62,21 @@ _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _CLOCK_BEFORE = re.compile(r"\d[:.]\Z")
 """The hour of a time of day."""
-_TIME_OF_DAY = re.compile(
+_NO_NUMBER = re.compile(
     r"\d{1,2} ?[ap]m|(?:[01]?\d|2[0-3])(?::[0-5]\d|[.:][0-5]\d (?:sharp|prompt|SHARP))|\d{1,3}/(?:10|20|25|50|100)"
+    r"|\d{2,5}[a-z]?\(\w{1,3}\)?|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
 )
-"""Also marks, which a tagger may take for a number: "64/100"."""
+"""Also marks, measures and sections of a law, which a tagger may take for a number: "64/100", "1300l", "924(c)"."""
+_CITATION = re.compile(
+    r"\b\d{1,4}\s{1,3}(?:U\.\s?S\.(?:\s?C\.)?|S\.\s?Ct\.|L\.\s?Ed\.|F\.|A\.|P\.|N\.\s?[EW]\.|S\.\s?[EW]\.|So\.|N\.\s?Y\.|WL\b"
+    r"|(?:Wheat|Wall|Cranch|Dall|Pet|How|Black|Stat|Fed|Cal|Ariz|Conn|Ill|Ind|Iowa|Kan|Ky|La|Mass|Md|Mich|Minn|Miss|Mo"
+    r"|Mont|Neb|Nev|Ohio|Okla|Or|Pa|Tenn|Tex|Va|Wash|Wis|Wyo)\b\.?|(?:[A-Z][A-Za-z]{0,11}\.?\s){1,4}(?:Rev|L\.\s?J|Rptr)\.)"
+    r"(?:\s?(?:[23]d|4th|Supp\.|App[.’']?x?\.?|R\.|Cas\.))*,?\s{0,3}(?:\d{1,8}|§|at\s{1,3}[\d_]|_{2}|[–-]{2})"
+    r"|\b(?:Id\.|Ibid\.|[Aa]nte|[Ss]upra|[Ii]nfra|Tr\.|ER|slip op\.),?\s{1,3}(?:at\s{1,3})?\d"
+)
+"""A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
+_MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
+_BESIDE_CITATION = 60  # characters, in which further pages, the court and the year stand
 _SEX = re.compile(r"[MFmf](?=[,/] ?\d)")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
@@ -102,6 +114,22 @@ def is_titled(text: str, span: Span) -> bool:
     return span.label == "PERSON" and bool(_TITLED.search(text, max(0, span.start - _TITLE_LENGTH), span.start))
 
 
+def drop_citations(text: str, findings: list[Span]) -> list[Span]:
+    """Return the findings without addresses and numbers of the tagger that stand in or beside a citation of law."""
+    unsure = {s for s in findings if s.label in ("STREET_ADDRESS", "GENERIC_ID") and rests_on_chance(s)}
+    if not unsure or not (citations := [m.span() for m in _CITATION.finditer(text)]):
+        return findings
+    near = Reach(merge_intervals((start - 12, end + _BESIDE_CITATION) for start, end in citations))
+    least = LIKELY if len(citations) >= _MANY_CITATIONS else 0.0
+    streets = re.compile(_STREET_WORDS)
+
+    def is_cited(span: Span) -> bool:
+        is_beside = near.touches(span.start, span.end) or span.score < least
+        return span in unsure and is_beside and not streets.search(text, span.start, span.end)
+
+    return [span for span in findings if not is_cited(span)]
+
+
 def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     """Whether what stands between ``start`` and ``end``, the borders of a finding as corrected, names nobody."""
     surface = text[start:end]
@@ -120,7 +148,7 @@ def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         _QUANTITY.match(text, start, end) or (surface.islower() and surface.isalpha() and _NUMBER_NEXT.match(text, end))
     ):
         return True
-    if span.label in ("DATE", "STREET_ADDRESS", "GENERIC_ID") and _TIME_OF_DAY.fullmatch(surface):
+    if span.label in ("DATE", "STREET_ADDRESS", "GENERIC_ID") and _NO_NUMBER.fullmatch(surface):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True

@@ -51,6 +51,7 @@ from allonym.detection.nobody import (
     UNITS,
     VERSION,
     calls_number,
+    drop_citations,
     identifies_nobody,
     is_titled,
     names_number,
@@ -128,17 +129,19 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     findings = join_legal_forms(text, join_hyphenated_names(text, findings))
     if not any(map(rests_on_chance, findings)):
         return list(findings)
+    findings = drop_citations(text, findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
     people = [s for s in findings if s.label == "PERSON"]
     names = {text[s.start : s.end] for s in people if is_titled(text, s)}
     names |= {text[s.start : s.end].split()[-1] for s in people if " " in text[s.start : s.end] and s.score >= SURE}
+    ends_of_people = {s.end for s in people}
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in split_listed_people(text, findings):
-        if _is_rank(text, span):
-            continue
+        if _is_rank(text, span) or (span.label == "US_STATE" and span.start - len(", ") in ends_of_people):
+            continue  # "Hannah Brightwater, MD"
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, VERSION, LANGUAGE_LEVEL))
         is_apart |= span.label == "STREET_ADDRESS" and NEXT_FIELD.search(text, span.start, span.end) is not None
