@@ -113,6 +113,7 @@ def weigh(text: str, *marks: tuple[str, str, float]) -> list[tuple[str, str]]:
         ("They live in Co. Clare now.", ("Co. Clare", "REGION", 0.9), "Clare"),
         ("Teacher: Miss Cheung Attendance: 94 %", ("Cheung Attendance", "PERSON", 0.9), "Cheung"),
         ("Cheers Dave, will do", ("Cheers Dave", "PERSON", 0.9), "Dave"),
+        ("On 14 May 2024, 7 days before", ("14 May 2024, 7 days", "DATE", 0.9), "14 May 2024"),
         ("NB Lynne is off", ("NB Lynne", "PERSON", 0.9), "Lynne"),
         ("8. AOB. Hazel thanked us", ("AOB. Hazel", "PERSON", 0.9), "Hazel"),
         ("– Ms Charu\nHindi – Fair", ("Charu\nHindi", "PERSON", 0.9), "Charu"),

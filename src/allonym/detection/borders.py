@@ -71,6 +71,7 @@ _SENTENCE_END = re.compile(r"([A-Z][a-z]{2,})\. (?=[A-Z][a-z])")
 _SINCE = re.compile(r"\b(?:since|in|by|from|until|till|of|before|after|to) \Z")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
+_LENGTH_AT_END = re.compile(r", \d{1,3} (?:day|week|month)s?\Z")
 _HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
 """A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
 DEGREE = re.compile(
@@ -259,6 +260,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         if len(parts) > 1 and not any(map(str.isdigit, parts[0])) and parts[0].islower():
             start += len(parts[0]) + 2
         end -= 3 if text.endswith(" of", start, end) else 0
+        if length := _LENGTH_AT_END.search(text, start, end):
+            end = length.start()
         if (hour := _HOUR.search(text, start, end)) and _MINUTES.match(text, end):
             end = hour.start()
     elif (
