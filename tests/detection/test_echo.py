@@ -136,6 +136,7 @@ def test_longer_names_are_not_cut():
         ("Dagny spoke. DS to call.", ["Dagny"], []),
         ("Paul Reed (PR) spoke. PR left for the PR Group.", ["Paul Reed", "PR Group"], ["PR", "PR"]),
         ("Pat O'Rourke spoke. PO'R and AO'B agreed.", ["Pat O'Rourke"], ["PO'R"]),
+        ("Piotr Madej came. PM reported losses; by 9 PM all left, PM or not.", ["Piotr Madej"], ["PM"]),
     ],
 )
 def test_initials_of_people_who_are_named(text, names, expected):

@@ -64,6 +64,10 @@ _NUMBERS = ("GENERIC_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "DEVICE_ID")
 _ROLES = read_word_list("roles")
 _CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
 _MINUTED = re.compile(r"(?i)\b(?:proposed|seconded|action|actioned|taken|chaired|minuted|approved)(?: by)?:? \Z")
+_ACTS = re.compile(
+    r" (?:reported|said|asked|noted|agreed|proposed|offered|to|will|thanked|explained|raised|felt|suggested|read|told"
+    r"|confirmed|advised|welcomed|presented|opened|closed)\b"
+)
 _SPEAKS = re.compile(r"(?m)^[^\W\d_]{2,4}: ")
 _AS_NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]+(?= [a-z])|\b[A-Z][a-z]+(?= and (?:I|me)\b)")
 _WORD = re.compile(r"[^\W\d_][\w'’\-]+")
@@ -247,8 +251,8 @@ def rests_on_chance(span: Span) -> bool:
 def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find the initials of people who are named in full, as in minutes: "DS to get a quote" beside Dagny Solheim.
 
-    Initials that are a known abbreviation too ("PR") count after a word of minutes, such as "seconded", or where they
-    begin a line as whoever speaks, "PR: ". Initials in brackets behind the name are that person's wherever they stand,
+    Initials that are a known abbreviation too ("PR") count beside a word of minutes ("seconded PR", "PR reported"), or
+    where they begin a line as whoever speaks, "PR: ". Initials in brackets behind the name are that person's wherever they stand,
     whatever a tagger took them for.
     """
     people: dict[str, set[str]] = {}
@@ -276,6 +280,7 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
             or mention[0] not in _ACRONYMS
             or _MINUTED.search(text, max(0, mention.start() - 20), mention.start())
             or _SPEAKS.match(text, mention.start())
+            or _ACTS.match(text, mention.end())
         )
     ]
 
