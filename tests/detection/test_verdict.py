@@ -192,6 +192,23 @@ def test_a_degree_behind_a_name_is_no_state():
     assert len(weigh_findings(Document("", "Fell Point, MD"), [Span(12, 14, "US_STATE", 0.6, "rules:x")])) == 1
 
 
+@check_each_row(
+    "text, people, expected",
+    [
+        ('Met Babatunde "Tuns" Alabi here', ("Babatunde", "Tuns", "Alabi"), ['Babatunde "Tuns" Alabi']),
+        ("Met Arthur (Nobby) Clarke here", ("Arthur", "Nobby", "Clarke"), ["Arthur (Nobby) Clarke"]),
+        ("Met Arthur (and Nobby) Clarke", ("Arthur", "Nobby", "Clarke"), ["Arthur", "Nobby", "Clarke"]),
+        ("Name: ADEWALE, Toluwani Grace", ("ADEWALE", "Toluwani Grace"), ["ADEWALE, Toluwani Grace"]),
+        ("From: Okafor, Beatrix\nTo: us", ("Okafor", "Beatrix"), ["Okafor, Beatrix"]),
+        ("I saw Okafor, Beatrix and you", ("Okafor", "Beatrix"), ["Okafor", "Beatrix"]),
+        ("Present: Okafor, Beatrix, Siobhan", ("Okafor", "Beatrix"), ["Okafor", "Beatrix"]),
+    ],
+)
+def test_parts_of_a_name_are_one_person(text, people, expected):
+    findings = place(text, *((name, "PERSON", 0.9) for name in people))
+    assert [text[s.start : s.end] for s in weigh_findings(Document("", text), findings)] == expected
+
+
 def test_given_names_of_a_list_are_two_people():
     mark = ("Benedikt, Siobhan", "PERSON", 0.7)
     people = [("Benedikt", "PERSON"), ("Siobhan", "PERSON")]

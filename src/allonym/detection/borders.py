@@ -101,6 +101,8 @@ _HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)[^\W_]\w*_\Z"), re.compile(r
 _DOTTED_BEFORE = re.compile(r"(?<![\w.@/])(?:[a-z]+\.)+\Z")
 _DOTTED_AFTER = re.compile(r"(?:\.[a-z]{1,20}){1,2}(?![\w.@/])")
 _LONGEST_HANDLE, _SHORTEST_WORD = 30, 3
+_QUOTES = (' "" ', " '' ", " () ", " “” ", " ‘’ ")
+_OPENS_FIELD = re.compile(r"(?:\A|[\n\t]|: |  )\Z")
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
@@ -142,6 +144,39 @@ def join_hyphenated_names(text: str, findings: Sequence[Span]) -> list[Span]:
         else:
             out.append(span)
     return out
+
+
+def join_parts_of_people(text: str, findings: Sequence[Span]) -> list[Span]:
+    """Return the findings, with the parts of a name as one: ``Ada "Bee" Brook``, and "Brook, Ada" in a field."""
+    out: list[Span] = []
+    for span in sorted(findings):
+        before = out[-1] if out else span
+        if span.label != before.label or span.label != "PERSON" or before is span:
+            out.append(span)
+        elif (
+            len(out) > 1
+            and out[-2].label == "PERSON"
+            and text[out[-2].end : before.start] + text[before.end : span.start] in _QUOTES
+            and not any(map(str.isspace, text[before.start : before.end]))
+        ):
+            out[-2:] = [replace(out[-2], end=span.end)]
+        elif (
+            text[before.end : span.start] == ", "
+            and _OPENS_FIELD.search(text, max(0, before.start - 2), before.start)
+            and text[span.end : span.end + 2] != ", "
+            and " " not in text[before.start : before.end]
+            and _is_filed(text[before.start : before.end], text[span.start : span.end])
+        ):
+            out[-1] = replace(before, end=span.end)
+        else:
+            out.append(span)
+    return out
+
+
+def _is_filed(family: str, given: str) -> bool:
+    """Whether two names are one as registers have it: "BROOK, Ada", or "Brook, Ada" by what lists know."""
+    is_written_so = family.isupper() and not given.isupper()
+    return is_written_so or (not is_given_name(family) and is_given_name(given.split()[0]))
 
 
 def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:

@@ -252,8 +252,8 @@ def find_initials(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -> list[
     """Find the initials of people who are named in full, as in minutes: "DS to get a quote" beside Dagny Solheim.
 
     Initials that are a known abbreviation too ("PR") count beside a word of minutes ("seconded PR", "PR reported"), or
-    where they begin a line as whoever speaks, "PR: ". Initials in brackets behind the name are that person's wherever they stand,
-    whatever a tagger took them for.
+    where they begin a line as whoever speaks, "PR: ". Initials in brackets behind the name are that person's wherever
+    they stand, whatever a tagger took them for.
     """
     people: dict[str, set[str]] = {}
     explained: set[str] = set()

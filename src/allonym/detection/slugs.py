@@ -111,6 +111,8 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
     >>> sorted(list_slug_words("Zoë Brook", is_person=True))
     [('brook', 'zoe'), ('brookzoe',), ('zbrook',), ('zoe', 'brook'), ('zoebrook',)]
     """
+    if is_person and ", " in name:  # "Brook, Zoë"
+        name = " ".join(reversed(name.split(", ", 1)))
     for spelling in fold_spellings(name):
         words = tuple(word for word in find_words(spelling) if not (is_person and word in TITLES))
         is_ordinary = _read_plain_words().issuperset(words)

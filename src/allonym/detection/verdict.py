@@ -30,6 +30,7 @@ from allonym.detection.borders import (
     adjust_borders,
     join_hyphenated_names,
     join_legal_forms,
+    join_parts_of_people,
     part_verb_from_name,
     split_listed_people,
 )
@@ -126,7 +127,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
         if (text[span.start : span.end] not in labels_of_nobody or span.source.startswith("lexicon:"))
         and not _is_plain_place(text, span)
     ]
-    findings = join_legal_forms(text, join_hyphenated_names(text, findings))
+    findings = join_parts_of_people(text, join_legal_forms(text, join_hyphenated_names(text, findings)))
     if not any(map(rests_on_chance, findings)):
         return list(findings)
     findings = drop_citations(text, findings)

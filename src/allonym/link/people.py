@@ -38,6 +38,7 @@ _GREETING = re.compile(
     re.I,
 )
 _WINDOW = 40
+_LEAST_BEGINNING = 3  # letters of a given name that may stand for all of it
 _LEAST_SOUND = 4  # letters of a name that is compared by its sound
 
 
@@ -136,6 +137,7 @@ class _Roll:
         self.by_last: dict[str, dict[str, list[int]]] = {}  # last word -> key of a given name -> numbers of groups
         self.givens: Table = {}  # given names of full names, one or several -> who bears them
         self.mixed: Table = {}  # the letters of a given name, sorted -> who bears it
+        self.beginnings: Table = {}  # first letters of a given name, all but the last two at most -> who bears it
         self.bearers: Table = {}  # any part of a full name -> who bears it
         self.lasts: Table = {}  # family name -> who bears it
         self.alone: Table = {}  # a name mentioned alone -> who it made
@@ -305,7 +307,19 @@ class _Roll:
                     _enter_bearer(self.mixed, "".join(sorted(name)), group)
         mixed = self.mixed.get("".join(sorted(word)), ())
         close = [g for g in mixed if any(has_swapped_letters(p, word) for f in g.forms for p in f)]
-        return close or _drop_duplicate_groups(self._find_bearers_of_variants(word))
+        fits = close or _drop_duplicate_groups(self._find_bearers_of_variants(word))
+        return fits or self._find_bearers_of_longer_names(word)
+
+    def _find_bearers_of_longer_names(self, word: str) -> list[Group]:
+        """Who bears a given name that begins with a word which is none itself: "Raff" beside Rafferty Lunn."""
+        if len(word) < _LEAST_BEGINNING or find_given_name_gender(word) or is_only_family_name(word):
+            return []
+        if not self.beginnings:
+            for name, groups in self.givens.items():
+                for size in range(_LEAST_BEGINNING, len(name) - 1):
+                    for group in groups:
+                        _enter_bearer(self.beginnings, name[:size], group)
+        return _drop_duplicate_groups(self.beginnings.get(word, []))
 
     def _find_bearers_of_variants(self, word: str) -> list[Group]:
         """Who bears a given name that a word is short for, or that is short for it."""

@@ -110,7 +110,7 @@ def parse_person(text: str) -> PersonName:
             text = text.replace(",", " ")
     words = text.split()
     if not "".join(words).isalpha():
-        words = [w for w in (p.strip("'\"()-") for p in text.replace(".", " ").split()) if w]
+        words = [w for w in (p.strip("'\"()-“”‘") for p in text.replace(".", " ").split()) if w]
     gender = ""
     if len(words) > 1 and words[0] == "the":
         del words[0]
