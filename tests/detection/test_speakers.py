@@ -208,3 +208,8 @@ def test_long_runs_end(unit: str) -> None:
 def test_header_lines_and_small_titles(text, names):
     spans = sorted(build_detector(Policy(name="p"))(Document("", text)))
     assert [text[s.start : s.end] for s in spans] == names
+
+
+def test_relatives_are_named_in_a_text_without_other_cues() -> None:
+    assert names("Dear Dr Hill,\nMy son-in-law Will drove me.") == ["Hill", "Will"]
+    assert names("My son-in-law Will drove me.") == ["Will"]

@@ -71,6 +71,7 @@ _SENTENCE_END = re.compile(r"([A-Z][a-z]{2,})\. (?=[A-Z][a-z])")
 _SINCE = re.compile(r"\b(?:since|in|by|from|until|till|of|before|after|to) \Z")
 _JOINED = re.compile(r" (?:and|or) (?:[a-z]+|\d+)\Z")
 _SHOP = re.compile(r"['’]s(?=[.,;:!?)\n]|\Z)")
+_LENGTH_BEHIND = re.compile(r"(?<=\d), [a-z]+ (?:years?|months?|weeks?)\b.*\Z")
 _LENGTH_AT_END = re.compile(r", \d{1,3} (?:day|week|month)s?\Z")
 _HOUR, _MINUTES = re.compile(r",? \d{1,2}\Z"), re.compile(r":\d")
 """A time of day that a date was taken to end in: "December 07, 2001 5" before ":14 AM"."""
@@ -101,9 +102,10 @@ _HANDLE_BEFORE, _HANDLE_AFTER = re.compile(r"(?<!\w)[^\W_]\w*_\Z"), re.compile(r
 _DOTTED_BEFORE = re.compile(r"(?<![\w.@/])(?:[a-z]+\.)+\Z")
 _DOTTED_AFTER = re.compile(r"(?:\.[a-z]{1,20}){1,2}(?![\w.@/])")
 _LONGEST_HANDLE, _SHORTEST_WORD = 30, 3
-_QUOTES = (' "" ', " '' ", " () ", " “” ", " ‘’ ")
+_QUOTES = (' ("") ', " ('') ", " (“”) ", " (‘’) ", ' "" ', " '' ", " () ", " “” ", " ‘’ ")
 _OPENS_FIELD = re.compile(r"(?:\A|[\n\t]|: |  )\Z")
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
+_TWO_SENTENCES = re.compile(r"([^\W\d_][\w'’-]{2,})\. ([^\W\d_][\w'’-]{2,})")
 _PAIR = re.compile(r"([^\W\d_][\w'’-]+), ([^\W\d_][\w'’-]+)")
 SMALL = frozenset({"of", "and", "or", "the", "&", "for", "in", "to"})
 _SCOTS = frozenset("o wi tae fae frae fur doon oot wee aye".split())
@@ -180,9 +182,15 @@ def _is_filed(family: str, given: str) -> bool:
 
 
 def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
-    """Yield the findings, with two given names of a list as two people: "Farah, Benedikt, Siobhan"."""
+    """Yield the findings, with two given names of a list or of two sentences as two people: "Farah, Benedikt"."""
     for span in findings:
         pair = _PAIR.fullmatch(text, span.start, span.end) if span.label == "PERSON" else None
+        ended = _TWO_SENTENCES.fullmatch(text, span.start, span.end) if span.label == "PERSON" else None
+        ended = None if _MONTH.match(text, span.start, span.end) else ended
+        if ended and (ended[1] == ended[2] or is_given_name(ended[1]) or is_typical_name(ended[1].lower())):
+            yield replace(span, end=ended.end(1))
+            yield replace(span, start=ended.start(2))
+            continue
         if (
             pair
             and (text.endswith(", ", 0, span.start) or text.startswith(", ", span.end))
@@ -257,6 +265,8 @@ def adjust_borders(text: str, span: Span, is_interview: bool) -> tuple[int, int]
         and (called[1].lower() in _FIELDS or called[1].lower() in _UNITS)
     ):
         end = called.start()
+    if span.label == "AGE" and (length := _LENGTH_BEHIND.search(text, start, end)):
+        end = length.start()
     if span.label == "DATE" and rests_on_chance(span) and (head := _CAPITALS_BEFORE_DATE.match(text, start, end)):
         start = head.end()
     if span.label != "DATE":

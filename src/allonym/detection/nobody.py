@@ -64,6 +64,8 @@ _CLOCK_BEFORE = re.compile(r"\d[:.]\Z")
 """The hour of a time of day."""
 _NO_NUMBER = re.compile(
     r"\d{1,2} ?[ap]m|(?:[01]?\d|2[0-3])(?::[0-5]\d|[.:][0-5]\d (?:sharp|prompt|SHARP))|\d{1,3}/(?:10|20|25|50|100)"
+    r"|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|INR|ZAR|AUD|CAD|NZD|KES|NGN|JPY) ?\d[\d,.]*|\d{3,}\.\d\d"
+    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
     r"|\d{2,5}[a-z]?\(\w{1,3}\)?|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
 )
 """Also marks, measures and sections of a law, which a tagger may take for a number: "64/100", "1300l", "924(c)"."""
@@ -115,15 +117,23 @@ def is_titled(text: str, span: Span) -> bool:
 
 
 def drop_citations(text: str, findings: list[Span]) -> list[Span]:
-    """Return the findings without addresses and numbers of the tagger that stand in or beside a citation of law."""
+    """Return the findings without what only seems one in a citation of law: addresses, numbers, "U.S." for a country.
+
+    Addresses and numbers of the tagger are dropped beside citations, too, and where a text has several, all that are
+    unlikely.
+    """
     unsure = {s for s in findings if s.label in ("STREET_ADDRESS", "GENERIC_ID") and rests_on_chance(s)}
-    if not unsure or not (citations := [m.span() for m in _CITATION.finditer(text)]):
+    countries = {s for s in findings if s.label in ("COUNTRY", "US_STATE")}
+    if not (unsure or countries) or not (citations := [m.span() for m in _CITATION.finditer(text)]):
         return findings
+    inside = Reach(merge_intervals(citations))
     near = Reach(merge_intervals((start - 12, end + _BESIDE_CITATION) for start, end in citations))
     least = LIKELY if len(citations) >= _MANY_CITATIONS else 0.0
     streets = re.compile(_STREET_WORDS)
 
     def is_cited(span: Span) -> bool:
+        if span in countries:
+            return inside.contains(span.start, span.end)
         is_beside = near.touches(span.start, span.end) or span.score < least
         return span in unsure and is_beside and not streets.search(text, span.start, span.end)
 
@@ -159,7 +169,7 @@ def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         "\t",
         "/",
     )
-    is_heading = opens_field and (text[end : end + 1] in ("", "\n", ":") or text[end : end + 3] in (" – ", " - "))
+    is_heading = opens_field and (text[end : end + 1] in ("", "\n", ":") or text[end : end + 2] in (" –", " -", " ("))
     if is_heading and all(
         word in FIELDS or word in UNITS or word in _SPECIALITIES for word in find_words(surface.lower())
     ):

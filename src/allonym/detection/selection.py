@@ -33,6 +33,7 @@ from allonym.detection.mentions import (
     find_short_names,
     is_written_with_care,
 )
+from allonym.detection.nobody import drop_citations
 from allonym.detection.other_languages import list_package_languages
 from allonym.detection.public_figures import drop_public_figures
 from allonym.detection.short_dates import SCORE as DATE_SCORE
@@ -233,7 +234,7 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
     document = add_turns(document)
     text = document.text
     strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    identifying = _drop_technical_noise(text, strong, policy)
+    identifying = drop_citations(text, _drop_technical_noise(text, strong, policy))
     findings = weigh_findings(document, _drop_superseded_findings(text, identifying, policy))
     if policy.public_figures == "keep":
         findings = drop_public_figures(text, findings, policy.taxonomy)
@@ -407,7 +408,7 @@ def explain_candidates(document: Document, policy: Policy) -> tuple[set[Span], d
     findings = set(select_findings_and_add_repeats(document, policy, candidates))
     tagged = {s for s in candidates if s.source == TAGGER and policy.looks_for(s.label)}
     strong = _drop_weak_candidates(candidates, compute_needed_scores(policy))
-    identifying = _drop_technical_noise(document.text, strong, policy)
+    identifying = drop_citations(document.text, _drop_technical_noise(document.text, strong, policy))
     noise = set(strong).difference(identifying)
     weighed = set(_drop_superseded_findings(document.text, identifying, policy))
     is_public = policy.public_figures == "keep"

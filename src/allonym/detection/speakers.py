@@ -61,7 +61,10 @@ _TALK = (
     r"(?:speak|speaking|talk|spoke|talked|chat|meet) (?:to|with)|ask for|connect(?:ed)? (?:you |me )?(?:to|with)"
     r"|you've reached"
 )
-_KIN = r"(?:my|your|his|her|our|their) (?:son|daughter|brother|sister|wife|husband|partner|mum|dad|nephew|niece|cousin)"
+_KIN = (
+    r"(?:my|your|his|her|our|their) (?:(?:son|daughter|brother|sister|mother|father)(?:-in-law)?|wife|husband|partner"
+    r"|mum|dad|nephew|niece|cousin|(?:step|grand)(?:son|daughter)|aunt|uncle|boyfriend|girlfriend|fianc[ée]e?)"
+)
 _OVER = (
     r"(?:over|floor|call|conference|meeting|microphone)(?: back)? to(?: our \w+,?)?|line (?:of|is)|lines? of"
     r"|(?:hand|turn|pass|give|send|throw) (?:\w+ ){0,3}back to|questions?(?: \w+){0,2} from(?: the line of)?"
@@ -115,7 +118,7 @@ _SMALL_TITLE = compile_pattern(r"\b(?:(?:mr|mrs|dr|ms|prof) ?\. ?|(?:mr|mrs|dr) 
 
 _CUES = (
     rf"\b{_TITLE}{_BEGIN}",
-    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_BEGIN}",
+    rf"(?i:\b(?:{_STRONG}|{_TALK}|{_KIN}|{_OVER}),? ){_QUOTE}(?:{_TITLE})?{_BEGIN}",
     rf"(?i:\b{_SELF} )(?:{_TITLE})?{_BEGIN}",
     rf"(?i:\b{_HELLO}{_AGAIN}),? {_BEGIN}",
     rf"{_FAREWELL}[,.]?[ \t\r]*\n\s*{_BEGIN}",

@@ -41,7 +41,7 @@ _TEENS = {"ten": "10", "eleven": "11", "twelve": "12", "thirteen": "13", "fourte
 _TEENS |= {"sixteen": "16", "seventeen": "17", "eighteen": "18", "nineteen": "19", "hundred": "00"}
 
 _DIGIT = "(?:zero|oh|o|nought|naught|one|two|three|four|five|six|seven|eight|niner?)"
-_UNIT = rf"(?:(?:double|triple|treble) )?{_DIGIT}\b"
+_UNIT = rf"(?:(?:double|triple|treble)[ -])?{_DIGIT}\b"
 _GAP = r"(?:[ ,.\-]{1,2})"
 _FIRST = rf"(?:{_UNIT}|[0-9]{{1,4}}\b)"
 _LATER = rf"(?:{_UNIT}|[0-9]{{1,4}}\b|(?:for|too?|won|ate|{'|'.join(_TEENS)})\b)"

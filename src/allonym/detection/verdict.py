@@ -52,7 +52,6 @@ from allonym.detection.nobody import (
     UNITS,
     VERSION,
     calls_number,
-    drop_citations,
     identifies_nobody,
     is_titled,
     names_number,
@@ -130,7 +129,6 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     findings = join_parts_of_people(text, join_legal_forms(text, join_hyphenated_names(text, findings)))
     if not any(map(rests_on_chance, findings)):
         return list(findings)
-    findings = drop_citations(text, findings)
     is_interview = len(set(_ANSWERS.findall(text))) == 2
     starts = {s.start for s in findings if text[s.start - 1 : s.start] == " "}
     ends = {s.end for s in findings if text[s.end : s.end + 1] == " "}
