@@ -328,3 +328,8 @@ def test_languages_are_counted_in_prose_alone():
     document = Document.from_parts("", ["offen, noch nicht bearbeitet", note], roles=["kept", ""])
     assert allonym.anonymize(document).report.languages == {"de": len(note)}
     assert allonym.anonymize(note).report.languages == {"de": len(note)}
+
+
+def test_a_report_counts_no_label_that_the_policy_keeps():
+    report = allonym.anonymize("Ada Brook has lived in Leeds since 3 May 1980.", "chat").report
+    assert report.labels == {"PERSON": 1} and report.mentions == 3

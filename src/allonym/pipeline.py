@@ -162,7 +162,7 @@ def replace_found(
         characters=len(document.text),
         entities=len(linked.entities),
         mentions=labels.total(),
-        labels=dict(sorted(labels.items())),
+        labels={label: count for label, count in sorted(labels.items()) if policy.rule(label).operator != "keep"},
         operators=dict(sorted(Counter(edit.operator.partition("@")[0] for edit in plan.edits).items())),
         offline=count_offline_entities(plan.notes),
         unread=count_unread_characters(document, policy),

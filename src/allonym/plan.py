@@ -123,7 +123,7 @@ class Report(Mapping[str, object]):
         characters: length of the original text in code points.
         entities: how many referents were linked.
         mentions: how many mentions they have.
-        labels: how many mentions each label has.
+        labels: how many mentions each label has, without labels that the policy keeps.
         operators: how many edits each operator made.
         offline: how many entities got an offline pseudonym because a model had no usable value for them.
         unread: characters of the passages in which names were not looked for, by the ISO 639 code of their language.
