@@ -27,6 +27,8 @@ def find(name, text, label="PERSON", parts=()):
         ("Barnaby Osgood", "Raised by (bosgood), also bosgoods", ["bosgood"]),
         ("Seán Mac Giolla", "paused by smacgiolla and sgiolla", ["smacgiolla", "sgiolla"]),
         ("Barnaby Osgood-Clarke", "by oclarke, bosgood and bclarke", ["bosgood", "bclarke"]),
+        ("Lindiwe Dube", "issue of ldube2, not of ldube or mdube2", ["ldube2"]),
+        ("Barnaby Osgood", "login bosgood07", ["bosgood07"]),
         ("Osgood", "osgood barnaby-osgood", []),
     ],
 )

@@ -28,6 +28,8 @@ _LEAST_SCORE = 0.6  # of a name that is followed
 _MOST_WORDS = 5
 _LEAST_LETTERS = 8  # of a slug without joints
 _LEAST_USER_NAME = 6  # letters of an initial with a family name
+_NUMBER = "#"
+"""What marks a user name that is too short to be followed without a number behind it."""
 _LEAST_WORD = 2
 _LEAST_TELLING, _LONGEST_WORD = 4, 40
 _LETTER = r"(?:[^\W_]|%[89A-Fa-f][0-9A-Fa-f])"
@@ -70,12 +72,20 @@ def _find_in_chains(text: str, labels: Mapping[tuple[str, ...], str], reach: Rea
         while position < len(pieces):
             for n in lengths:
                 rest = pieces[position : position + n]
-                label = labels.get(tuple(word for _, _, word in rest), "")
+                label = _find_value(labels, tuple(word for _, _, word in rest))
                 if label and not reach.contains(rest[0][0], rest[-1][1]):
                     yield Span(rest[0][0], rest[-1][1], label, 1.0, SLUG)
                     position += n - 1
                     break
             position += 1
+
+
+def _find_value(values: Mapping[tuple[str, ...], str], words: tuple[str, ...]) -> str:
+    """Return the value of a slug's words, or of a user name that a number follows: "zbrook2"; else empty."""
+    value = values.get(words, "")
+    if not value and len(words) == 1 and (base := words[0].rstrip("0123456789")) != words[0]:
+        value = values.get((base,), "") or values.get((base + _NUMBER,), "")
+    return value
 
 
 def _list_telling_words(name: str) -> Iterator[str]:
@@ -125,8 +135,8 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
             if len(joined) >= _LEAST_LETTERS and joined not in read_dictionary():
                 yield (joined,)
         for user_name in {words[0][0] + w for w in (*words[1:], "".join(words[1:]))} if is_person else ():
-            if len(user_name) >= _LEAST_USER_NAME and user_name not in _list_ordinary_words():
-                yield (user_name,)
+            if user_name not in _list_ordinary_words():
+                yield (user_name if len(user_name) >= _LEAST_USER_NAME else f"{user_name}{_NUMBER}",)
 
 
 def find_slug_names(text: str, spans: Iterable[Span], taxonomy: Taxonomy) -> dict[str, str]:
@@ -150,7 +160,7 @@ def find_slug_names(text: str, spans: Iterable[Span], taxonomy: Taxonomy) -> dic
     for name, family in names.items():
         for words in list_slug_words(name, is_person=family == "PERSON"):
             by_words.setdefault(words, name)
-    return {slug: by_words[words] for slug in slugs if (words := _split_slug(slug)) in by_words}
+    return {slug: name for slug in slugs if (name := _find_value(by_words, _split_slug(slug)))}
 
 
 def _split_slug(slug: str) -> tuple[str, ...]:
