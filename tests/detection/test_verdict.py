@@ -223,6 +223,7 @@ def test_a_degree_behind_a_name_is_no_state():
         ("Met Arthur (and Nobby) Clarke", ("Arthur", "Nobby", "Clarke"), ["Arthur", "Nobby", "Clarke"]),
         ("Name: ADEWALE, Toluwani Grace", ("ADEWALE", "Toluwani Grace"), ["ADEWALE, Toluwani Grace"]),
         ("From: Okafor, Beatrix\nTo: us", ("Okafor", "Beatrix"), ["Okafor, Beatrix"]),
+        ("Achterberg, R.\nchair", ("Achterberg", "R."), ["Achterberg, R."]),
         ("I saw Okafor, Beatrix and you", ("Okafor", "Beatrix"), ["Okafor", "Beatrix"]),
         ("Present: Okafor, Beatrix, Siobhan", ("Okafor", "Beatrix"), ["Okafor", "Beatrix"]),
     ],

@@ -103,6 +103,7 @@ _DOTTED_BEFORE = re.compile(r"(?<![\w.@/])(?:[a-z]+\.)+\Z")
 _DOTTED_AFTER = re.compile(r"(?:\.[a-z]{1,20}){1,2}(?![\w.@/])")
 _LONGEST_HANDLE, _SHORTEST_WORD = 30, 3
 _QUOTES = (' ("") ', " ('') ", " (“”) ", " (‘’) ", ' "" ', " '' ", " () ", " “” ", " ‘’ ")
+_GIVEN_INITIALS = re.compile(r"(?:[A-Z]\.[ -]?){1,3}")
 _OPENS_FIELD = re.compile(r"(?:\A|[\n\t]|: |  )\Z")
 _LAST_PART = re.compile(r", ([^,\n]+)\Z")
 _TWO_SENTENCES = re.compile(r"([^\W\d_][\w'’-]{2,})\. ([^\W\d_][\w'’-]{2,})")
@@ -176,8 +177,8 @@ def join_parts_of_people(text: str, findings: Sequence[Span]) -> list[Span]:
 
 
 def _is_filed(family: str, given: str) -> bool:
-    """Whether two names are one as registers have it: "BROOK, Ada", or "Brook, Ada" by what lists know."""
-    is_written_so = family.isupper() and not given.isupper()
+    """Whether two names are one as registers have it: "BROOK, Ada", "Brook, A. B.", or "Brook, Ada" by lists."""
+    is_written_so = (family.isupper() and not given.isupper()) or _GIVEN_INITIALS.fullmatch(given) is not None
     return is_written_so or (not is_given_name(family) and is_given_name(given.split()[0]))
 
 
