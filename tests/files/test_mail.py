@@ -335,3 +335,31 @@ def test_a_mail_within_its_signature_is_treated_without_it(run, has_end):
     assert b"pkcs7" not in out and report.treated["signatures left out"] == 1
     with pytest.raises(RefusedContent, match="encrypted"):
         run("a.eml", head + base64.encodebytes(data[:60]))
+
+
+def test_boundaries_that_tell_a_host_get_other_names(run):
+    mark = b"48/50/fennside.example.com"
+    mail = b"From: pam@example.com\nContent-Type: multipart/report; boundary=" + b'"%b"\n\n' % mark
+    mail += b"--%b\n\nHi from pam@example.com\n--%b\nContent-Type: text/html\n\n<b>x</b>\n--%b--\n" % ((mark,) * 3)
+    out = run("a.eml", mail)[0]
+    message = email.message_from_bytes(out)
+    assert b"fennside" not in out and [part.get_content_type() for part in message.get_payload()] == [
+        "text/plain",
+        "text/html",
+    ]
+    assert b"Hi from [EMAIL_ADDRESS_1]" in out
+
+
+def test_addresses_of_odd_hosts_are_covered_on_their_route(run):
+    mail = (
+        b"To: <pam@mail_server.example>\nReceived: from relay by relay with SMTP id 7\n\tfor <pam@mail_server.example>;\n"
+        b"\tMon, 1 Jan 2024 10:00:00 +0000\nSubject: x\n\nhi\n"
+    )
+    route = email.message_from_bytes(run("a.eml", mail)[0])["Received"]
+    assert " ".join(route.split()) == "from relay by relay with SMTP id 7 for <[EMAIL_ADDRESS_1]>; [DATE_TIME_1]"
+
+
+def test_an_id_without_its_last_bracket_stays_readable(run):
+    out = run("a.eml", b"Message-ID: <2a4e.pam@example.com\nSubject: x\n\nhi\n")[0]
+    id = email.message_from_bytes(out, policy=email.policy.default)["Message-ID"]
+    assert id == "<GENERIC_ID_1@redacted.invalid>"

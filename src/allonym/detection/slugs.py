@@ -1,7 +1,9 @@
 """Slugs: names as ids, links and file names hold them, such as ``barnaby-osgood`` for a Barnaby Osgood in the text.
 
 A slug has the words of a name in small or other letters, without diacritics, joined by ``-``, ``_``, ``.``, ``+`` or
-``%20``, or by nothing. It counts only where the text holds the name itself.
+``%20``, or by nothing. It counts only where the text holds the name itself. A part of a person's name counts where it
+is joined to other text, as in paths, file names and lists of keywords: ``/people/osgood``, ``cv-osgood.pdf``. So does
+a company's name of one word, as it is written: ``Offer_Harrowby.pdf``.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from functools import cache
 from urllib.parse import unquote
 
 from allonym.detection import TAGGER
+from allonym.detection.listed_names import has_listed_name, is_typical_name
 from allonym.detection.words import read_dictionary, read_word_list
 from allonym.document import Document, Reach, Span
 from allonym.labels import Taxonomy
@@ -38,29 +41,44 @@ _JOINT = r"(?:[-_.+]{1,2}|%20|%2[BbDd])"
 _LONG = rf"{_LETTER}{{{min(_LEAST_LETTERS, _LEAST_USER_NAME)},}}+"
 _CHAIN = re.compile(rf"(?<![^\W_])(?:{_WORD}(?:{_JOINT}{_WORD})+|{_LONG})(?![^\W_])")
 _JOINED = re.compile(rf"[^\W_]{_JOINT}[^\W_]")
+_JOINED_WORD = re.compile(
+    rf"(?:(?<=[/\\\\=&#?@_~,-])|(?<=[^\W_]\.)){_WORD}(?!')|(?<![^\W_]){_WORD}(?=[/\\\\@_-]|[.,][^\W_])"
+)
 _PIECE = re.compile(rf"({_WORD})(?:{_JOINT}|\Z)")
 
 
 def find_slugs(document: Document, spans: Sequence[Span], taxonomy: Taxonomy) -> list[Span]:
     """Find the slugs of the names of people, companies and places (score 0.6 and up) among ``spans``.
 
-    In files with fields or attributes, one that is a single word of a person's name counts too (``value="osgood"``).
+    In files with fields or attributes, a field that is a single word of a person's name counts too: ``value="osgood"``.
     """
     text = document.text
     labels: dict[tuple[str, ...], str] = {}
     words: dict[str, str] = {}
+    joined: dict[str, str] = {}
+    words_as_written: dict[str, str] = {}
     for name, label in {text[s.start : s.end]: s.label for s in spans if s.score >= _LEAST_SCORE}.items():
         family = taxonomy.lineage(label)[-1]
         if family in _NAMES and any(map(str.isspace, name)):
             labels |= dict.fromkeys(list_slug_words(name, is_person=family == "PERSON"), label)
-        if family == "PERSON" and document.roles:
-            words |= dict.fromkeys(_list_telling_words(name), label)
+        if family == "PERSON":
+            telling = list(_list_telling_words(name))
+            words |= dict.fromkeys(telling, label)
+            if telling != [fold(name)] or has_listed_name(telling):
+                joined |= dict.fromkeys(telling, label)
+        elif family == "ORGANIZATION" and list(_list_telling_words(name)) == [fold(name)]:
+            words_as_written[name] = label
     reach = Reach((s.start, s.end) for s in spans if s.source != TAGGER)
     slugs = list(_find_in_chains(text, labels, reach)) if labels else []
-    for start, end in document.parts if words else ():
-        word = fold(text[start:end]) if end - start <= _LONGEST_WORD else ""
-        if word in words and not reach.contains(start, end):
-            slugs.append(Span(start, end, words[word], 1.0, SLUG))
+    pieces = [match.span() for match in _JOINED_WORD.finditer(text)] if joined or words_as_written else []
+    fields = document.parts if words and document.roles else ()
+    reach = Reach([*((s.start, s.end) for s in slugs), *((s.start, s.end) for s in spans if s.source != TAGGER)])
+    for places, names in ((pieces, joined), (fields, words)):
+        for start, end in places:
+            word = text[start:end] if end - start <= _LONGEST_WORD else ""
+            piece_label = names.get(fold(word)) or (words_as_written.get(word) if names is joined else None)
+            if piece_label and not reach.contains(start, end):
+                slugs.append(Span(start, end, piece_label, 1.0, SLUG))
     return slugs
 
 
@@ -91,8 +109,12 @@ def _find_value(values: Mapping[tuple[str, ...], str], words: tuple[str, ...]) -
 def _list_telling_words(name: str) -> Iterator[str]:
     for spelling in fold_spellings(name):
         for word in find_words(spelling):
-            if len(word) >= _LEAST_TELLING and word not in TITLES and word not in _list_ordinary_words():
+            if len(word) >= _LEAST_TELLING and word not in TITLES and not _is_ordinary(word):
                 yield word
+
+
+def _is_ordinary(word: str) -> bool:
+    return word in _read_plain_words() or (word in read_dictionary() and not is_typical_name(word))
 
 
 @cache
@@ -126,7 +148,8 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
     for spelling in fold_spellings(name):
         words = tuple(word for word in find_words(spelling) if not (is_person and word in TITLES))
         is_ordinary = _read_plain_words().issuperset(words)
-        if not 1 < len(words) <= _MOST_WORDS or min(map(len, words)) < _LEAST_WORD or (is_ordinary and not is_person):
+        least = 1 if is_person else _LEAST_WORD  # initials
+        if not 1 < len(words) <= _MOST_WORDS or min(map(len, words)) < least or (is_ordinary and not is_person):
             continue
         orders = {words, (*words[-1:], *words[:-1]), (words[0], words[-1])} if is_person else {words}
         for order in sorted(orders):

@@ -28,7 +28,7 @@ from allonym.files.embedded import join_documents, parse_embedded_file, take_par
 from allonym.files.encoding import Encoding, cut_stream, decode_text, make_chunks
 from allonym.files.fields import mask_unusual_name
 from allonym.files.formats import MEDIA_TYPES, format_of, get_format
-from allonym.files.mailheaders import SEALS, read_envelope, read_header
+from allonym.files.mailheaders import SEALS, mask_boundaries, read_envelope, read_header
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Failure, Format, Job, ParsedChunk, Piece, Tally, read_beginning
 from allonym.files.segments import Segment, splice_segments, to_document
@@ -415,6 +415,7 @@ def read_mail(data: bytes, job: Job, tally: Tally) -> Draft:
     if unwrapped is not data:
         data = unwrapped
         tally.treated["signatures left out"] += 1
+    data = mask_boundaries(data)
     newline = b"\r\n" if re.match(rb"[^\n]*\r\n", data) else b"\n"
     reader = _Reader(data, job, tally, newline)
     return _join_blocks(data, 0, len(data), list(reader.read_entity(0, len(data))))

@@ -53,8 +53,11 @@ _TOKEN = re.compile(
     r'"(?:[^"\\]|\\.)*"|\((?:[^()\\]|\\.|\([^()]*\))*\)|<(?:[^<>"]|"(?:[^"\\]|\\.)*")*>|<[^<>]*>'
     r'|[,;:]|[^\s,;:<>()"]+|[()"<>]'
 )
-_ID = re.compile(r'<\s*+("(?:[^"\\]|\\.)*"@[^<>"]++|[^<>]++)>')
-_HOST = re.compile(r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?!\.?[\w@-])")
+_ID = re.compile(r'<\s*+("(?:[^"\\]|\\.)*"@[^<>"]++|[^<>]++)')
+_HOST = r"(?<![\w.@-])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?!\.?[\w@-])"
+_ROUTE = re.compile(rf"(?<=<)[^\s<>@]+@[^\s<>@]+(?=>)|{_HOST}")
+_TELLING = re.compile(rf"@|{_HOST}")
+_BOUNDARY = re.compile(rb'(?i)\bboundary\s*=\s*(?:"([^"\r\n]+)"|([^\s;"]+))')
 _ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _PLAIN_ADDRESS = re.compile(rf"{_ATOM}(?:\.{_ATOM})*@(?:[A-Za-z0-9-]+\.)*[A-Za-z0-9-]+")
 _TAG = re.compile(rf"\[({_ATOM}(?:\.{_ATOM})*)\]")
@@ -121,7 +124,7 @@ def _decode_words(text: str) -> str:
 
 def _encode_words(text: str) -> str:
     """Return a text for a header: in encoded words where it has other than printable ASCII characters."""
-    text = re.sub(r"[\r\n\0]+", " ", text)
+    text = re.sub(r"[\r\n\t\0]+", " ", text)
     if text.isascii() and text.isprintable() and "=?" not in text:
         return text
     return email.header.Header(text, "utf-8").encode(linesep="").replace("\n", "")
@@ -228,15 +231,26 @@ def _find_ids(value: str, role: str) -> Iterator[Segment]:
 
 
 def _find_hosts(value: str) -> Iterator[Segment]:
-    """Yield the names of hosts, and the technical text between them."""
+    """Yield the names of hosts, addresses in angle brackets, and the technical text between them."""
     position = 0
-    for match in (*_HOST.finditer(value), None):
+    for match in (*_ROUTE.finditer(value), None):
         end = match.start() if match else len(value)
         if position < end:
             yield Segment(position, end, _decode_words(value[position:end]), _encode_words, "", role=TECHNICAL)
         if match:
-            yield Segment(*match.span(), match[0], _encode_words, "", role="DOMAIN_NAME")
+            role = "EMAIL_ADDRESS" if "@" in match[0] else "DOMAIN_NAME"
+            yield Segment(*match.span(), match[0], _encode_words, "", role=role)
             position = match.end()
+
+
+def mask_boundaries(mail: bytes) -> bytes:
+    """Give other names to the boundaries of a mail's parts that tell an address or a host."""
+    names = {match[match.lastindex or 1] for match in _BOUNDARY.finditer(mail)}
+    telling = sorted(name for name in names if _TELLING.search(name.decode("latin-1")))
+    for number, name in enumerate(telling, 1):
+        place = rb'(?im)(^--|\bboundary\s*=\s*"?)' + re.escape(name)
+        mail = re.sub(place, rb"\g<1>=_part_%d" % number, mail)
+    return mail
 
 
 def _read_date(value: str) -> Segment:

@@ -41,7 +41,7 @@ def _parse_picture(chunk: Chunk, job: Job, kind: str) -> ParsedChunk:
     def render_picture(parts: tuple[str, ...]) -> bytes:
         return _render_pdf_as_picture(draft.render(parts), size, kind)
 
-    picture = replace(draft, render=render_picture, verify=f"{_NAMES[kind]}+{job.policy.ocr}")
+    picture = replace(draft, render=render_picture, verify=f"{_NAMES[kind]}+{job.policy.ocr}", repair=None)
     return ParsedChunk([picture], tally=Tally(treated=Counter({"pictures read by OCR": 1})))
 
 

@@ -255,6 +255,9 @@ def anonymize_chunk(parsed: ParsedChunk, job: Job, findings: Sequence[Findings] 
     return AnonymizedChunk(parsed.join_pieces(written), tally, tuple(failures), tuple(plans), parsed.lines)
 
 
+_REST = re.compile(r"[^\W\d_][-\u2010\u00ad]\s*\n\s*[a-zß-öø-ÿ]\Z")
+
+
 def is_id_identifying(document: Document, plan: Plan) -> bool:
     """Tell whether the id of a document holds a word of a person's name that is covered in it."""
     if not any(map(str.isalpha, document.id)):
@@ -293,7 +296,9 @@ def render_and_verify_draft(
         from allonym.files.verify import check_no_leftovers
 
         document = draft.document
-        covered = {document.text[a:b]: new for a, b, new in edits if a < b}
+        text = document.text
+        # The rest of a word that a line end divides ("-tion") is part of other words too.
+        covered = {text[a:b]: new for a, b, new in edits if a < b and not _REST.search(text, max(0, a - 9), a + 1)}
         expected = join_new_parts(document, parts)
         data = check_no_leftovers(data, draft.verify, covered, expected, draft.repair, quotes=quotes)
     if draft.convert is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from allonym.files.office import TYPES, XML, Package, Part, get_local_name
@@ -12,6 +12,31 @@ from allonym.files.verify import LEAST_WORD, can_identify
 from allonym.text.words import find_words
 
 _LITERAL = re.compile(r'"(?:[^"]|"")*"')
+_BREAK = r"(?:[-\u00ad\u2010]?\s*\n\s*)?"
+"""What may divide a word at the end of a line."""
+
+
+def compile_texts(replacements: Mapping[str, str]) -> tuple[re.Pattern[str], Callable[[re.Match[str]], str]]:
+    """Return a pattern of texts, and their words that identify, and a function that returns what replaces a match.
+
+    Case, and what separates words, are ignored.
+    """
+    by_words: dict[str, str] = {}
+    forms: set[tuple[str, ...]] = set()
+    for text, new in replacements.items():
+        words = find_words(text.lower())
+        parts = [(word,) for word in words if len(word) >= LEAST_WORD and can_identify(word)]
+        for form in (tuple(words), *parts):
+            forms.add(form)
+            by_words.setdefault("".join(form), new)
+    ordered = sorted(forms, key=lambda f: (-sum(map(len, f)), f))
+    patterns = (r"[\W_]*".join(_BREAK.join(map(re.escape, word)) for word in form) for form in ordered)
+    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(patterns)})(?![^\W_])", re.IGNORECASE)
+
+    def cover_match(match: re.Match[str]) -> str:
+        return by_words.get("".join(find_words(match[0].lower())), "")
+
+    return pattern, cover_match
 
 
 def cover_texts_in_package(data: bytes, replacements: Mapping[str, str]) -> bytes:
@@ -23,19 +48,7 @@ def cover_texts_in_package(data: bytes, replacements: Mapping[str, str]) -> byte
         data: the package.
         replacements: texts with their replacements; case, and what separates words, are ignored.
     """
-    by_words: dict[str, str] = {}
-    forms: set[tuple[str, ...]] = set()
-    for text, new in replacements.items():
-        words = find_words(text.lower())
-        parts = [(word,) for word in words if len(word) >= LEAST_WORD and can_identify(word)]
-        for form in (tuple(words), *parts):
-            forms.add(form)
-            by_words.setdefault("".join(form), new)
-    patterns = (r"[\W_]*".join(map(re.escape, form)) for form in sorted(forms, key=lambda f: (-sum(map(len, f)), f)))
-    pattern = re.compile(rf"(?<![^\W_])(?:{'|'.join(patterns)})(?![^\W_])", re.IGNORECASE)
-
-    def cover_match(match: re.Match[str]) -> str:
-        return by_words.get("".join(find_words(match[0].lower())), "")
+    pattern, cover_match = compile_texts(replacements)
 
     def cover_literals(formula: str) -> str:
         """Cover the texts in quotation marks; the references of a formula follow the names that they refer to."""

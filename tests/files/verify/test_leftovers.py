@@ -80,6 +80,18 @@ def test_a_result_with_leftovers_is_refused(monkeypatch):
     check_no_leftovers(b"", "pdf", {}, "")
 
 
+def test_a_repair_is_tried_again_with_the_words_of_what_is_left(monkeypatch):
+    monkeypatch.setattr(verify, "read_texts_by_reader", lambda data, format: iter([[("x", data.decode())]]))
+    calls = []
+
+    def repair(data, replacements):
+        calls.append(replacements)
+        return b"x" if "Guard" in replacements else data
+
+    assert check_no_leftovers(b"Coastal Guard", "pdf", {"Coastal Guard": "[ORG]"}, "", repair) == b"x"
+    assert calls == [{"Coastal Guard": "[ORG]"}, {"Coastal": "[ORG]", "Guard": "[ORG]", "Coastal Guard": "[ORG]"}]
+
+
 @check_each_row(
     "text, identifies",
     [

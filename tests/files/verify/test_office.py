@@ -151,3 +151,11 @@ def test_a_result_that_is_no_xml_is_refused():
     parts.parts["word/document.xml"] = b"<a>"
     with pytest.raises(DataError, match=r"word/document\.xml is not valid XML"):
         check_no_leftovers(parts.data(), "docx", {NAME: ""}, "")
+
+
+def test_line_breaks_of_slides_part_words():
+    run = "<a:r><a:t>{}</a:t></a:r>"
+    space = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
+    slide = f"<a:p {space}>{run.format('ab')}<a:br/>{run.format('c')}</a:p>"
+    texts = next(iter(read_texts_by_reader(with_part("ppt/slides/slide1.xml", slide), "pptx")))
+    assert "ab\nc" in [text for _, text in texts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
@@ -37,6 +38,7 @@ from allonym.files.pdf.redact import (
     merge_glyphs,
     rewrite_content_stream,
 )
+from allonym.files.pdf.repair import cover_texts_in_pdf
 from allonym.files.pdf.tables import Cell, find_cell_roles
 from allonym.files.pictures import strip_picture_metadata
 from allonym.files.record import Chunk, Draft, Job, ParsedChunk, Tally
@@ -64,7 +66,8 @@ def parse_pdf(chunk: Chunk, job: Job, *, is_lossless: bool = False) -> ParsedChu
     if file.recognized:
         tally.treated["pages read by OCR"] = len(file.recognized)
     verify = f"pdf+{job.policy.ocr}" if file.recognized else "pdf"
-    return ParsedChunk([Draft(document, file.render_with_texts, verify=verify)], tally=tally)
+    repair = partial(cover_texts_in_pdf, job=job, parse=parse_pdf)
+    return ParsedChunk([Draft(document, file.render_with_texts, verify=verify, repair=repair)], tally=tally)
 
 
 class _PdfFile:

@@ -245,17 +245,21 @@ def check_no_leftovers(
         format: its name in ``VIEWS``.
         covered: covered texts with their replacements.
         expected: the planned text.
-        repair: covers texts wherever they stand in a result; it is called once if there are leftovers.
+        repair: covers texts wherever they stand in a result; it is called if there are leftovers, and once more, with
+            their words too, if there still are.
         quotes: whether the message quotes the leftovers.
 
     Raises:
-        RefusedContent: it does, also after the repair; the message gives number and places.
+        RefusedContent: it does, also after the repairs; the message gives number and places.
     """
     texts = list(covered)
     leftovers = find_leftovers_in_file(data, format, texts, expected) if texts else []
-    if leftovers and repair is not None:
-        data = repair(data, {texts[leftover.index]: covered[texts[leftover.index]] for leftover in leftovers})
-        leftovers = find_leftovers_in_file(data, format, texts, expected)
+    for has_words in (False, True):
+        if leftovers and repair is not None:
+            originals = {texts[leftover.index]: covered[texts[leftover.index]] for leftover in leftovers}
+            words = ((word, new) for text, new in originals.items() for word in find_words(text) if has_words)
+            data = repair(data, {word: new for word, new in words if len(word) >= LEAST_WORD} | originals)
+            leftovers = find_leftovers_in_file(data, format, texts, expected)
     if leftovers:
         places = list(dict.fromkeys(place for leftover in leftovers for place in leftover.places))
         more = f" and {len(places) - 5} more places" if len(places) > 5 else ""

@@ -149,7 +149,7 @@ def _read_xml_texts(data: bytes, reading: str, place: str) -> Iterator[str]:
         above = [_get_local_name(a) for a in node.iterancestors()]
         if local == "p":
             paragraphs[node] = []
-        elif "p" in above and (local in ("t", "delText") or (local in _BREAKS and above[0] == "r")):
+        elif "p" in above and (local in ("t", "delText") or (local in _BREAKS and above[0] in ("r", "p"))):
             if not any(a in _OUT[reading] for a in above):
                 owner = next(a for a in node.iterancestors() if _get_local_name(a) == "p")
                 paragraphs[owner].append(_BREAKS.get(local) or node.text or "")
