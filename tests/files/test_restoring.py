@@ -109,6 +109,20 @@ def test_a_plan_knows_the_styles_of_a_page_again(tmp_path: Path) -> None:
     assert back.read_bytes() == source.read_bytes() and (report.restored, report.unknown, report.notes) == (3, 0, ())
 
 
+def test_ids_of_a_page_are_valid_whatever_the_style_of_tags_and_come_back(tmp_path: Path) -> None:
+    source, safe, back, plans = (tmp_path / name for name in ("a.html", "safe.html", "back.html", "plans.jsonl"))
+    source.write_text(
+        "<style>.ada-brook { color: red }</style><p id='ada-brook' class='x ada-brook'>Ada Brook</p><a href='#ada-brook'>"
+    )
+    anonymize_path(source, safe, make_policy("reversible").with_(style="<{label} {n}>"), plans=plans, originals=True)
+    assert safe.read_text() == (
+        r"<style>.\<PERSON_1\> { color: red }</style><p id='&lt;PERSON_1&gt;' class='x &lt;PERSON_1&gt;'>"
+        "&lt;PERSON 1&gt;</p><a href='#&lt;PERSON_1&gt;'>"
+    )
+    report = restore_files([(safe, back)], plans=read_plans(plans))
+    assert back.read_bytes() == source.read_bytes() and (report.restored, report.unknown, report.notes) == (5, 0, ())
+
+
 def test_a_rewritten_table_comes_back_where_it_can(tmp_path: Path) -> None:
     source, safe, back = (tmp_path / name for name in ("a.csv", "safe.csv", "back.csv"))
     source.write_bytes(b"name,note\nAda Brook,left Leeds\n")

@@ -65,6 +65,11 @@ SPOKEN = frozenset(
 REFERENCES = frozenset("href xlink:href data-target data-bs-target usemap".split())
 """Attributes that may refer to an id, after a ``#``."""
 
+_IDS = frozenset(
+    "id for class name headers list form itemref aria-labelledby aria-describedby aria-controls aria-owns".split()
+)
+"""Attributes with ids, or classes, which hold no space."""
+
 _TOKEN = re.compile(
     r"""<!--(?P<comment>.*?)(?:-->|\Z)
     |<!\[CDATA\[(?P<cdata>.*?)(?:\]\]>|\Z)
@@ -90,7 +95,8 @@ _LEAST_SLUG = 8  # letters of a slug without joints
 _CODE = re.compile(r"(?!(?:[^\W\d_a-z][^\W\d_]*[._-]?)+\Z)(?=.*[./+#:=_])[\w./+#:=-]+")
 """A word with signs that names do not have: a file, a media type, a reference."""
 
-_BARE_SELECTOR, _ESCAPED_SELECTOR = re.compile(r"(?<=[.#])\[(\w+)\]"), re.compile(r"(?<=[.#])\\\[(\w+)\\\]")
+_BARE_SELECTOR, _ESCAPED_SELECTOR = re.compile(r"(?<=[.#])([\[<])(\w+)([\]>])"), re.compile(r"\\([\[<])(\w+)\\([\]>])")
+_SPACED_TAG, _JOINED_TAG = re.compile(r"<(\w+) (\w+)>"), re.compile(r"<([A-Z][A-Z_]*)_(\d+)>")
 _RAW = frozenset(("script", "style"))
 MAX_UNCLOSED, MAX_DEPTH = 200, 1000
 
@@ -105,11 +111,24 @@ def _escape_unquoted_value(text: str) -> str:
 
 def _write_styles(text: str) -> str:
     """Escape the brackets of tags that became names of classes and ids in selectors."""
-    return _BARE_SELECTOR.sub(r"\\[\1\\]", text)
+    return _BARE_SELECTOR.sub(r"\\\1\2\\\3", _join_tags(text))
 
 
 def _read_styles(text: str) -> str:
-    return _ESCAPED_SELECTOR.sub(r"[\1]", text)
+    return _part_tags(_ESCAPED_SELECTOR.sub(r"\1\2\3", text))
+
+
+def _join_tags(text: str) -> str:
+    """Write tags such as ``<PERSON 1>`` without a space."""
+    return _SPACED_TAG.sub(r"<\1_\2>", text)
+
+
+def _escape_id(escape: Callable[[str], str], text: str) -> str:
+    return escape(_join_tags(text))
+
+
+def _part_tags(text: str) -> str:
+    return _JOINED_TAG.sub(r"<\1 \2>", text)
 
 
 def _escape_mailto_link(text: str) -> str:
@@ -308,8 +327,11 @@ def _find_attribute_segments(
             continue
         if source.startswith("#", a, b - 1) and name in REFERENCES:
             a += 1  # what follows is an id, and is read like one
+            name = "id"
         value = html.unescape(source[a:b])
-        if value.lstrip()[:5].lower() == "data:" and "," in value:
+        if name in _IDS:
+            yield Segment(a, b, _part_tags(value), partial(_escape_id, escape), role=TECHNICAL)
+        elif value.lstrip()[:5].lower() == "data:" and "," in value:
             yield Segment(a, b, "", fixed=make_grey_data_uri(), role=TECHNICAL)
         elif _DATA.search(source, a, b):
             yield from _find_raw_segments(source, a, b, TECHNICAL)
