@@ -82,12 +82,12 @@ def read_sheet(part: Part, shared: Sequence[str], show_date: ShowDate, policy: P
         policy: its detectors read a sample of each column.
     """
     rows: dict[str, dict[str, tuple[Any, str]]] = {}
-    for cell, column, row in _list_cells(part.root):
+    for cell, column, row in list_cells(part.root):
         rows.setdefault(row, {})[column] = cell, read_shown_text(cell, shared, show_date)
     sheet = decide_grid(rows, policy)
     for row, columns in _list_header_rows(part):
         for column, (cell, _) in rows.get(row, {}).items():
-            if _number_column(column) in columns:
+            if number_column(column) in columns:
                 sheet.places[cell] = HEADER
     return sheet
 
@@ -100,10 +100,10 @@ def _list_header_rows(part: Part) -> Iterator[tuple[str, range]]:
             reference = re.fullmatch(r"([A-Z]+)(\d+):([A-Z]+)\d+", root.get("ref", ""))
             if reference and root.get("headerRowCount", "1") != "0":
                 first, row, last = reference.groups()
-                yield row, range(_number_column(first), _number_column(last) + 1)
+                yield row, range(number_column(first), number_column(last) + 1)
 
 
-def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
+def list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
     """Yield each cell of a sheet with the letters of its column and the number of its row.
 
     One that does not tell its place stands behind the one before it.
@@ -115,7 +115,7 @@ def _list_cells(root: Any) -> Iterator[tuple[Any, str, str]]:
         for cell in row.iterfind("{*}c"):
             letters, digits = _split_reference(cell.get("r") or "")
             letters = letters or _name_column(column + 1)
-            column = _number_column(letters)
+            column = number_column(letters)
             number = int(digits or number)
             yield cell, letters, str(number)
 
@@ -134,7 +134,7 @@ def _name_column(number: int) -> str:
     return letters
 
 
-def _number_column(letters: str) -> int:
+def number_column(letters: str) -> int:
     return reduce(lambda number, letter: 26 * number + ord(letter) - ord("A") + 1, letters, 0)
 
 

@@ -35,12 +35,15 @@ from allonym.files.sheets import (
     choose_shared_place,
     find_item_roles,
     find_literal_roles,
+    list_cells,
     list_literal_slots,
     make_defined_name,
     make_sheet_name,
     read_sheet,
+    read_shown_text,
     rename_references,
 )
+from allonym.files.widths import widen_columns
 
 _ALLOWED = {
     r"xl/workbook\d*\.xml": "workbook",
@@ -423,10 +426,27 @@ def clean_workbook_and_list_slots(package: Package, images: str, depth: int) -> 
             for slot in _list_rich_text_slots(part, item, place)
         ),
     }
+    before = _read_shown_texts(package, tasks, dates)
+    package.last.append(partial(_widen_columns, package, tasks, dates, before))
     names = sorted(tasks, key=lambda n: (tasks[n] != "strings", [int(d) for d in re.findall(r"\d+", n)], n))
     slots = [slot for n in names if tasks[n] in readers for slot in readers[tasks[n]](Part(package, n))]
     slots += [slot for name in list_text_parts(tasks, "") for slot in list_part_slots(Part(package, name))]
     return list_all_slots(package, tasks, slots, depth)
+
+
+def _read_shown_texts(package: Package, tasks: Mapping[str, str], dates: _Dates) -> dict[Any, str]:
+    """Return the texts of the cells of all sheets."""
+    texts = _read_shared_texts(package)
+    sheets = (Part(package, name) for name, task in tasks.items() if task == "sheet")
+    cells = (cell for part in sheets for cell, _, _ in list_cells(part.root))
+    return {cell: read_shown_text(cell, texts, dates.find_date) for cell in cells}
+
+
+def _widen_columns(package: Package, tasks: Mapping[str, str], dates: _Dates, before: Mapping[Any, str]) -> None:
+    after = _read_shown_texts(package, tasks, dates)
+    for name, task in tasks.items():
+        if task == "sheet":
+            widen_columns(Part(package, name), before, after)
 
 
 def _remove_formulas_of_links(package: Package, tasks: Mapping[str, str]) -> None:
