@@ -213,3 +213,7 @@ def test_header_lines_and_small_titles(text, names):
 def test_relatives_are_named_in_a_text_without_other_cues() -> None:
     assert names("Dear Dr Hill,\nMy son-in-law Will drove me.") == ["Hill", "Will"]
     assert names("My son-in-law Will drove me.") == ["Will"]
+
+
+def test_a_heading_beside_that_of_the_name_is_no_name() -> None:
+    assert names("Name: Role") == [] and names("Name: Rolfe") == ["Rolfe"]

@@ -42,6 +42,10 @@ _NUMBERS = frozenset(("number", "no", "nr", "ref", "reference", "code", "id", "d
 """What no name ends with: "NI number"."""
 _RANKS = frozenset("PC WPC DC DS DI DCI PCSO Sgt Insp".split())
 _ACRONYMS = read_word_list("acronyms")
+_HEADINGS = frozenset(
+    "role title position department date number phone email address signature company organisation status notes".split()
+)
+"""Headings of columns that stand beside that of the name, which reads like a field: "Name: Role"."""
 _NAMES_TOO = frozenset(("will", "may", "april", "june", "august"))
 
 # Wide but small classes: all letters by their properties make automata a hundred times the size.
@@ -347,6 +351,8 @@ def _make_name_spans(text: str, place: Interval, score: float, source: str, *, s
         return
     is_plain = all(word[0].lower() in _PLAIN for word in words[:keep])
     if is_plain and (source == "speakers:address" or (source == "speakers:signature" and keep > 1)):
+        return
+    if keep == 1 and source == "speakers:introduction" and words[0][0].lower() in _HEADINGS:
         return
     last = words[keep - 1]
     stop = start + last.end() - (2 if last[0].endswith("'s") else 0)
