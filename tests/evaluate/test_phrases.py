@@ -37,7 +37,15 @@ def list_rests(text):
         ),
         ("She retired in LOCATION_1.", ["She retired."]),
         ("He had a chance to study law.", ["He had a chance."]),
+        ("She likes tennis and golf.", ["She likes golf.", "She likes tennis."]),
+        (
+            "She likes tennis, golf and darts.",
+            ["She likes golf and darts.", "She likes tennis and darts.", "She likes tennis."],
+        ),
         # what a sentence cannot do without stays
+        ("She likes both tennis and golf.", []),
+        ("She plays in the position of captain.", []),
+        ("The town was named after PERSON_1.", []),
         ("He was born in LOCATION_1.", []),
         ("She is both an OCCUPATION_1 and an OCCUPATION_2.", []),
         ("She has a number of friends.", []),
@@ -86,3 +94,12 @@ def test_phrases_lie_within_their_sentence(pieces):
 def test_a_sentence_without_an_end_has_no_phrases():
     words = list_words_and_placeholders("She plays the guitar in a band " * 30)
     assert not list_phrases(words, 0, len(words) - 1)
+
+
+def test_of_joined_nouns_one_stays():
+    text = "She likes tennis and golf. They say so."
+    draft = Draft(text, text)
+    for move in [m for m in draft.list_moves() if m.part >= 2]:
+        draft.make_move(move)
+    assert draft.render() == "She likes golf. They say so."
+    assert not [m for m in draft.list_moves() if m.part >= 2]

@@ -64,7 +64,7 @@ def harden(
     health become more general until K people at least fit what is left, see "allonym evaluate cards".
 
     Round by round, words that point to the subject, even soft ones such as "ginger", are generalised, and phrases and
-    sentences that mostly tell whom they are about are removed. It stops where no intruder does better than
+    sentences that mostly tell whom they are about are removed. It stops where all intruders do worse than
     guessing, or at --most-removed. Rare words and superlatives always go. For English texts.
 
     The first figure is what the worst intruder of a panel reaches on the hardened texts: rely on it. The levels form a

@@ -25,7 +25,7 @@ _BEFORE_NOUN = INSIDE | {"DET", "PRON", "PUNCT"}
 _ALWAYS_PARTICLES = frozenset("away back off out together up".split())
 _PARTICLES = frozenset("across along apart around away back down off on out over through together up".split())
 _BEFORE_PLACE = frozenset("in at from near to".split())
-_MASS = frozenset("music clothing food work sport illness time".split())
+MASS = frozenset("music clothing food sport illness time money medicine".split())
 """General nouns without a plural."""
 _IN_NUMBERS = frozenset("/.,:")
 _QUOTES = frozenset("\"'“‘")
@@ -122,8 +122,8 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         is_whole = before.part == "DET" or (is_listed and after.label is None) or _is_behind_owner(words, i)
         if is_joined or (is_whole and after.part in _NOMINAL):
             return ("",)  # right-handed, a seated guest, a talented, determined player, with her swept hair
-        verb = _choose_general_verb(words, i)
-        return (verb,) if verb is not None and verb != word.lower_text else ()
+        verbs = (find_plain_verb(words, i), _choose_general_verb(words, i))
+        return tuple(dict.fromkeys(v for v in verbs if v is not None and v != word.lower_text))
     if word.part == "ADJ":
         before = get_word(words, i - 1)
         if (after.part in INSIDE or after.text in ("-", "ever")) and before.lower_text not in _COMPARING:
@@ -133,7 +133,7 @@ def list_general_replacements(words: Sequence[Word], i: int) -> tuple[str, ...]:
         ):
             return ("one" if after.text == "of" and word.lower_text.endswith("est") else "thing",)  # used as a noun
         return ("special",) if word.lower_text != "special" else ()
-    if word.part == "NUM" or word.lower_text in _read_word_list("numbers", "words"):
+    if word.part == "NUM" or word.lower_text in read_word_list("numbers", "words"):
         return _list_general_numbers(words, i)
     return ("",)
 
@@ -177,7 +177,7 @@ def _list_general_numbers(words: Sequence[Word], i: int) -> tuple[str, ...]:
 def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
     word, before = words[i], get_word(words, i - 1)
     is_name = word.part == "PROPN" or (word.text[:1].isupper() and before.label is not None)
-    stem, many = (word.lower_text, False) if is_name else _to_singular(word.lower_text)
+    stem, many = (word.lower_text, False) if is_name else to_singular(word.lower_text)
     general_nouns, kinds = map_words_to_general_nouns(), _read_generalisations()["kinds"]
     kind = general_nouns.get(word.lower_text) or general_nouns.get(stem) or (stem if stem in kinds else None)
     if is_name and (kind is None or kinds.get(kind) == "place"):
@@ -208,9 +208,7 @@ def _list_general_nouns(words: Sequence[Word], i: int) -> tuple[str, ...]:
         plain, kind = "something", "something" if kind == "thing" else kind
     is_counted = many and _is_counted(words, i)
     many = many or (not is_name and _is_bare_object(words, i))
-    out = dict.fromkeys(
-        ("things" if is_counted and n in _MASS else _to_plural(n)) if many else n for n in (kind, plain)
-    )
+    out = dict.fromkeys(("things" if is_counted and n in MASS else _to_plural(n)) if many else n for n in (kind, plain))
     return tuple(n for n in out if n != word.lower_text)
 
 
@@ -250,7 +248,7 @@ def _is_bare_object(words: Sequence[Word], i: int) -> bool:
     return before.label is None and (before.part == "VERB" or (first < i and before.part == "ADP"))
 
 
-def _to_singular(word: str) -> tuple[str, bool]:
+def to_singular(word: str) -> tuple[str, bool]:
     """Return the singular of a noun by its ending, and whether it differs."""
     if word in _SINGULAR:
         return _SINGULAR[word], True
@@ -268,7 +266,7 @@ def _to_plural(noun: str) -> str:
         return "people"
     if noun == "child":
         return "children"
-    return noun if noun in _MASS or noun == "something" else pluralise_noun(noun)
+    return noun if noun in MASS or noun == "something" else pluralise_noun(noun)
 
 
 _BE = frozenset("is are was were been be being am 's s re".split())
@@ -277,11 +275,25 @@ _BEFORE_GERUND = frozenset("about at by for from in into of on with without".spl
 _QUESTIONS = frozenset("how what which why where whether if".split())
 
 
-def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
+def find_plain_verb(words: Sequence[Word], i: int) -> str | None:
+    """Return the form of the plain verb that may stand for verb ``i`` by its meaning: ``made`` for ``wrote``; None
+    where there is none."""
+    plain, word = _map_verbs_to_plain_ones(), words[i].lower_text
+    ends = ("", "s", "es", "d", "ed", "ing")
+    stems = [word.removesuffix(end) for end in ends if word.endswith(end)]
+    if word.endswith(("ed", "ing")):
+        bare = word.removesuffix("ed").removesuffix("ing")
+        stems += [bare + "e", bare[:-1], bare.removesuffix("i") + "y"]
+    verb = next((plain[stem] for stem in stems if stem in plain), None)
+    return None if verb is None or has_particle(words, i) else _choose_general_verb(words, i, verb)
+
+
+def _choose_general_verb(words: Sequence[Word], i: int, plain: str = "") -> str | None:
     """Return the form of a general verb that fits what stands around word ``i``: an object, a preposition, a clause, an
-    infinitive, or nothing. Empty: the verb can go; None: it stays."""
+    infinitive, or nothing; or that of ``plain``, which fits where the word does. Empty: the verb can go; None: it
+    stays."""
     word = words[i].lower_text
-    if word in _read_word_list("verbs", "light") or word in _read_word_list("verbs", "frames"):
+    if word in read_word_list("verbs", "light") or word in read_word_list("verbs", "frames"):
         return None
     before = next((w for w in reversed(words[:i]) if w.part not in ("ADV", "PART") or w.lower_text == "to"), _NO_WORD)
     lead, next_word = before.lower_text, i + 1 + has_particle(words, i)
@@ -289,15 +301,19 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         if after.lower_text in _QUESTIONS or after.lower_text == "when":
             break
         next_word += 1
-    is_past = word.endswith("ed") or word in _read_word_list("verbs", "past")
-    is_participle = is_past or word in _read_word_list("verbs", "participle")
+    is_past = word.endswith("ed") or word in read_word_list("verbs", "past")
+    is_participle = is_past or word in read_word_list("verbs", "participle")
     is_gerund = word.endswith("ing") and len(word) > 4
     if is_participle and not is_gerund and (lead in _BE or (not is_past and lead not in _HAVE)):
+        if plain:
+            return None if " " in plain else _conjugate(plain, 4)
         return _choose_passive(words, next_word, has_subject=lead in _BE)
     if is_past and before.part in ("PUNCT", "") and is_preposition(after):
-        return "involved"  # now based in
-    verb = _choose_verb_before(words, next_word)
-    if word in _read_word_list("verbs", "copulas"):
+        return _conjugate(plain, 4) if plain and " " not in plain else "involved"  # now based in
+    verb = plain or _choose_verb_before(words, next_word)
+    if plain in ("do", "get", "have", "make", "give", "go to") and not _carries_object(words, next_word):
+        return None
+    if word in read_word_list("verbs", "copulas"):
         verb = "be"
     if verb == "go on" and _is_clause_without_that(words, i):
         verb = "have"
@@ -313,7 +329,7 @@ def _choose_general_verb(words: Sequence[Word], i: int) -> str | None:
         return "stay" if verb == "be" and lead not in ("to", "can", "could") else _conjugate(verb, 0)
     if is_participle and lead in _HAVE:
         return _conjugate(verb, 4)
-    many = lead in ("they", "we", "you") or (before.part == "NOUN" and _to_singular(lead)[1])
+    many = lead in ("they", "we", "you") or (before.part == "NOUN" and to_singular(lead)[1])
     if is_past:
         if before.part in _NOMINAL and word.endswith("ed") and after.lower_text == "by":
             return "noticed"
@@ -411,8 +427,22 @@ def _read_generalisations(name: str = "generalising.toml") -> Mapping[str, Any]:
 
 
 @cache
-def _read_word_list(group: str, name: str) -> frozenset[str]:
+def read_word_list(group: str, name: str) -> frozenset[str]:
+    """Return a list of words of the table."""
     return frozenset(_read_generalisations()[group][name].split())
+
+
+@cache
+def _map_verbs_to_plain_ones() -> Mapping[str, str]:
+    classes = _read_generalisations()["verbs"]["classes"]
+    return {word: verb for verb, listed in classes.items() for word in listed.split()}
+
+
+@cache
+def has_own_class(word: str) -> bool:
+    """Tell whether a noun is in the first table, which is written for descriptions of people."""
+    listed = _read_generalisations()["classes"].values()
+    return any({word, to_singular(word)[0]} & set(words.split()) for words in listed)
 
 
 @cache

@@ -18,6 +18,7 @@ from allonym.detection.words import read_ordinary_words
 from allonym.evaluate.general_words import CONTENT, Word, list_general_replacements, list_words_and_placeholders
 from allonym.evaluate.phrases import list_phrases
 from allonym.evaluate.rewording import make_edits
+from allonym.evaluate.roughness import measure_roughness
 from allonym.plan import Edit, apply_edits, locate_replacements
 
 _AGAIN = 0.03  # what any change costs beside the content words that it loses, such as to make a general word more so
@@ -32,11 +33,13 @@ class Move(NamedTuple):
     Attributes:
         words: numbers of the words that it changes.
         cost: in content words; part: number of the sentence or the phrase that goes, -1 for words.
+        is_due: whether the part says so little that it may go whatever that is worth.
     """
 
     words: tuple[int, ...]
     cost: float
     part: int = -1
+    is_due: bool = False
 
 
 class Draft:
@@ -58,6 +61,10 @@ class Draft:
         self.taken = [0] * len(self.words)
         self.dropped: set[int] = set()
         self._choices = [list_general_replacements(self.words, i) for i in range(len(self.words))]
+        self._roughness = [
+            [measure_roughness(self.words, i, k, new) for k, new in enumerate(choices)]
+            for i, choices in enumerate(self._choices)
+        ]
         self._sentences = _list_sentences(text, self.words)
         phrases = [phrase for s in self._sentences for phrase in list_phrases(self.words, s[0], s[-1])]
         self._parts = [*self._sentences, *(range(first, last + 1) for first, last in phrases)]
@@ -92,8 +99,13 @@ class Draft:
         still: rare ones, superlatives, and ``first`` or ``only``."""
         return [i for i in self._list_words_left() if self._choices[i] and is_hint(self.words[i])]
 
-    def list_moves(self) -> list[Move]:
-        """List what can change now."""
+    def list_moves(self, rough_cost: float = 2.0) -> list[Move]:
+        """List what can change now.
+
+        Args:
+            rough_cost: what it costs, in content words, where a sentence says nothing any more, see
+                :func:`allonym.evaluate.roughness.measure_roughness`; where such words go again, it costs less.
+        """
         gone = self._list_dropped_words()
         left = self._count_words_left()
         mentions: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
@@ -104,21 +116,25 @@ class Draft:
         for (surface, steps), places in mentions.items():
             lost = 0 if steps else self._count_lost(left, Counter({surface: len(places)}))
             rate = _GENERAL if self._choices[places[0]][0] else 1.0
-            out.append(Move(tuple(places), lost * rate + _AGAIN))
+            rough = sum(self._roughness[i][self.taken[i]] - self._get_roughness(i) for i in places)
+            out.append(Move(tuple(places), lost * rate + _AGAIN + rough_cost * max(0.0, rough)))
         first = len(self._sentences) if self._is_last_sentence() else 0
         for k, part in enumerate(self._parts[first:], first):
-            if k in self.dropped:
+            if k in self.dropped or self._is_cut(k):
                 continue
             rest = [i for i in part if i not in gone]
             there = Counter(self.words[i].lower_text for i in rest if self.words[i].label is None and not self.taken[i])
             if rest:
-                out.append(Move(tuple(rest), self._count_lost(left, there) + _AGAIN, k))
+                rough = rough_cost * sum(map(self._get_roughness, rest))
+                cost = max(self._count_lost(left, there) - rough, 0.0)
+                out.append(Move(tuple(rest), cost + _AGAIN, k, rough > 0 and not cost))
         return out
 
     def make_move(self, move: Move) -> None:
         """Make a change; what has gone in the meantime stays gone."""
         if move.part >= 0:
-            if move.part >= len(self._sentences) or not self._is_last_sentence():
+            is_left = move.part >= len(self._sentences) or not self._is_last_sentence()
+            if is_left and not self._is_cut(move.part):
                 self.dropped.add(move.part)
             return
         for i in move.words:
@@ -179,6 +195,15 @@ class Draft:
                 for i in words_of[k]:
                     out[i] += weight / len(words_of[k])
         return out
+
+    def _is_cut(self, k: int) -> bool:
+        """Tell whether a phrase has lost words to one that reaches beyond it: the rest may not go alone."""
+        first, last = self._parts[k][0], self._parts[k][-1]
+        others = (self._parts[other] for other in self.dropped)
+        return any(q[0] <= last and q[-1] >= first and not (first <= q[0] and q[-1] <= last) for q in others)
+
+    def _get_roughness(self, i: int) -> float:
+        return self._roughness[i][self.taken[i] - 1] if self.taken[i] else 0.0
 
     def _list_dropped_words(self) -> set[int]:
         return {i for k in self.dropped for i in self._parts[k]}

@@ -4,10 +4,11 @@ Round by round, two intruders look at all texts as they have become (:mod:`allon
 adaptive one has learnt from the hardened texts of others, with placeholders and general words as words; the blind one
 from originals, and passes over the words that the tool has brought in so far. What adds most to a subject's lead over
 its rivals, for the content that it costs, changes next: a word becomes a general one (``guitar``: ``music``, ``thing``)
-or goes, or a phrase goes, or a whole sentence. A text that needs no more changes for now waits for those that do. Words
-that identify in all texts of a subject count more than those of one text, so that what is left out here does not stand
-there. Rare words, superlatives and "first" or "only" go before anything else, whether an intruder uses them or not:
-people do. Pronouns and placeholders stay as they are.
+or goes, or a phrase goes, or a whole sentence. Where a sentence would say nothing any more, that costs more, so that
+words, phrases and sentences whose rest reads well go first. A text that needs no more changes for now waits for those
+that do. Words that identify in all texts of a subject count more than those of one text, so that what is left out here
+does not stand there. Rare words, superlatives and "first" or "only" go before anything else, whether an intruder uses
+them or not: people do. Pronouns and placeholders stay as they are.
 
 Each round may take a little more of the content, so the rounds are a frontier of risk against content kept.
 """
@@ -43,7 +44,7 @@ INTRUDERS = ("naive", "blind", "adaptive")
 """The intruders of each round: who learnt from originals; who passes over the words brought in, too; who learnt from
 the hardened texts of others."""
 _STEP = 0.01  # content that a round may take: the intruders learn again after it
-_WEIGHTS = {"adaptive": 1.0, "blind": 2.5}
+_WEIGHTS = {"adaptive": 1.0, "blind": 5.0}
 _END = 0.8  # content gone at which the frontier ends
 _MARGIN = -0.03  # lead above which a text still counts as identified while words are chosen
 _IS_SAFE = 0.3  # weight of what identifies in a text that is not identified itself
@@ -51,6 +52,13 @@ _OF_ALL = 0.5  # weight of what a word adds in all texts beside what it adds in 
 _FEW = 2  # texts of a word below which its mean says little
 _RIVALS = 3
 _HINT = 100.0  # what it is worth to lose a word that people use, above all that intruders gain
+_ROUGH, _ROUGH_LATE = (
+    2.0,
+    1.0,
+)  # content words that a phrase which says nothing costs; the lower while content is scarce
+_LATE = 0.95  # share of the content that may go from which it is scarce
+_DUE = 0.05  # what it is worth at least that a phrase goes which says nothing any more
+_BELOW = 0.85  # of what guessing reaches: the panel's intruders learn from more texts than those of the rounds
 _SAMPLE = 50  # texts whose similarity is measured in each round
 
 Advance = Callable[[int, int], None]
@@ -114,8 +122,8 @@ class Hardening(Serialisable):
         panel: what intruders reach on the hardened texts who had no say; its worst is the number to judge a release by.
         texts: the hardened texts, in the order given.
         levels: the frontier: as anonymised, then round by round.
-        chosen: the level of ``texts``: the one that was asked for; else each group is at the first level where no
-            intruder does better than guessing, or at the last one within the limit.
+        chosen: the level of ``texts``: the one that was asked for; else each group is at the first level where all
+            intruders do clearly worse than guessing, or at the last one within the limit.
         groups: group to its levels, then its chosen level; empty where no groups were given.
         still_found: texts whose subject the blind or the adaptive intruder of the rounds identifies nevertheless.
     """
@@ -221,7 +229,7 @@ def harden(
             for draft, changes in zip(drafts, records[-1]["state"], strict=True):
                 draft.state = changes
             for corpus in active:
-                corpus.generalise_until(budget, rank)
+                corpus.generalise_until(budget, rank, _ROUGH if budget < _LATE * most_removed else _ROUGH_LATE)
             if least_similar is not None:
                 _take_back_changes(original, drafts, records[-1], least_similar)
         records.append(rounds.record_round(number))
@@ -308,19 +316,23 @@ class _Corpus:
         is_open = (true_scores[:, 0] > -np.inf) & ((scores > -np.inf).sum(axis=1) > 1)
         return [int(rank) for rank in np.where(is_open, ranks, 0)]
 
-    def generalise_until(self, budget: float, rank: int) -> None:
-        """Make the moves that remove most risk for what they cost, until the share of content gone is the budget."""
+    def generalise_until(self, budget: float, rank: int, rough_cost: float) -> None:
+        """Make the moves that remove most risk for what they cost, until the share of content gone is the budget; for
+        ``rough_cost`` see :meth:`Draft.list_moves`."""
         values = self._value_words(rank)
         heap: list[tuple[float, int, int, bool]] = []
-        moves = [d.list_moves() if value is not None else [] for d, value in zip(self.drafts, values, strict=True)]
+        moves = [
+            d.list_moves(rough_cost) if value is not None else [] for d, value in zip(self.drafts, values, strict=True)
+        ]
         waiting = [set(range(len(of_text))) for of_text in moves]
 
         def add_moves(i: int, places: Iterable[int], value: _Value) -> None:
             worth = value.compute_worth()
             for k in places:
-                gain = float(worth[list(moves[i][k].words)].sum())
+                gain = max(float(worth[list(moves[i][k].words)].sum()), _DUE if moves[i][k].is_due else 0.0)
                 if gain > 0:
-                    heappush(heap, (-gain / moves[i][k].cost, i, k, value.is_safe))
+                    cost = moves[i][k].cost / max(1, self.drafts[i].total)  # the share of a text is what counts
+                    heappush(heap, (-gain / cost, i, k, value.is_safe))
 
         for i, value in enumerate(values):
             if value is not None:
@@ -503,11 +515,11 @@ def _drop_nan(value: float) -> float | None:
 
 
 def _choose_levels(corpora: Sequence[_Corpus], records: Sequence[Record], rank: int, most_removed: float) -> list[int]:
-    """Return for each text the number of the first round in which no intruder does better than guessing in its
+    """Return for each text the number of the first round in which all intruders do clearly worse than guessing in its
     group; else of the last within the limit."""
     out = [0] * sum(len(corpus.members) for corpus in corpora)
     for corpus in corpora:
-        chance, best = corpus.compute_chance(rank), 0
+        chance, best = _BELOW * corpus.compute_chance(rank), 0
         for k, entry in enumerate(records):
             level = _measure_level([entry] * len(out), corpus.members, rank)
             if k and level.gone.value > most_removed + 1e-9:

@@ -21,7 +21,10 @@ _RELATIVE = frozenset("who which whom whose that where when".split())
 _PAIRS = frozenset("both either neither between not only".split())
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
 _VERBAL = frozenset({"VERB", "AUX"})
-_OF_PARTS = frozenset("age one part most some all rest end each many few none half".split())
+_OF_PARTS = frozenset(
+    "age capital circle honor honour level member one position range second town "
+    "village total part most some all rest end each many few none half".split()
+)
 _FINITE = frozenset("is was are were has had have".split())
 _QUOTES = frozenset('"“”')
 _PARTICIPLES = frozenset(
@@ -32,6 +35,9 @@ _WITHOUT_OBJECT = frozenset(
     "competed debuted died emerged graduated married performed played practised retired returned sang studied taught "
     "trained travelled volunteered worked wrote".split()
 )
+_OPEN = frozenset("been considered including known named lived remained spent stayed such was were".split())
+"""Words that ask for more."""
+_CONDITIONS = frozenset("as because if since when while".split())
 _LONGEST = 200  # words of a sentence: the phrases of speech without full stops are too many
 _LATER = frozenset("in at on during since until before after with for as from".split())
 
@@ -53,6 +59,7 @@ def list_phrases(words: Sequence[Word], first: int, last: int) -> list[tuple[int
     tails = [b for b in range(main + 1, end) if _opens_tail(words, b, main, end)]
     out.update((b, end - 1) for b in tails if _is_balanced(words[b:end]))
     out.update(_list_between(words, main, end, tails))
+    out.update(_list_coordinated(words, main, end))
     return sorted(out)
 
 
@@ -129,15 +136,20 @@ def _opens_tail(words: Sequence[Word], b: int, main: int, end: int) -> bool:
     is_whole = before.lower_text in _WITHOUT_OBJECT and is_preposition(word)
     if is_after_verb:
         is_ended = is_whole or low in _ALWAYS_CLAUSES or word.text == "," or word.part == "CCONJ"
-    if not is_ended:
+    if not is_ended or before.lower_text in _OPEN or before.lower_text == "position":
         return False
     if _is_open_clause(words, b, main, end):
         return False
     if word.text == ",":
+        clause = next((k for k in range(b - 1, main, -1) if words[k].text == ","), main)
+        if any(words[k].lower_text in _CONDITIONS for k in range(clause + 1, b)):
+            return False  # what follows is the clause that counts
         return not any(words[k].text == "," for k in range(max(main, b - 7), b))
     if low == "as" and before.lower_text in ("well", "soon", "long", "far", "much"):
         return False
     if word.part == "CCONJ":
+        if low in _PAIRS:
+            return False
         near = {words[k].lower_text for k in range(main, b)}
         is_clause = _is_verb(after) or any(map(_is_verb, words[b + 1 : b + 5]))
         is_listed = any(words[k].text == "," for k in range(max(main, b - 5), b))
@@ -217,3 +229,52 @@ def _list_between(words: Sequence[Word], main: int, end: int, tails: Sequence[in
             close = next((k for k in range(b, end) if words[k].text == ")"), None)
             if close is not None and close > b + 1:
                 yield b, close
+
+
+def _list_coordinated(words: Sequence[Word], main: int, end: int) -> Iterator[tuple[int, int]]:
+    """List nouns with their articles and adjectives that are joined to others behind the main verb: each of them can
+    go with what joins it, but not all."""
+    row: list[tuple[int, int]] = []
+    first = main + 1
+    while first < end:
+        last = first
+        while last < end and (_is_nominal(words[last]) or words[last].part in ("DET", "ADJ")):
+            if _is_relative(words[last]):
+                break
+            last += 1
+        if last > first and _is_nominal(words[last - 1]) and words[last - 1].part != "PRON":
+            is_joined = row and _is_joint(words[row[-1][1] : first])
+            row = [*row, (first, last)] if is_joined else [(first, last)]
+            if words[first - 1].part == "CCONJ" and is_joined and _is_list(words, row, main, end):
+                yield from _list_members(words, row)
+        first = max(last, first + 1)
+
+
+def _list_members(words: Sequence[Word], row: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """List what can go of a list of nouns."""
+    first, second = row[0][0], words[row[1][0]]
+    if len(row) == 2:
+        yield row[0][1], row[1][1] - 1
+    if second.part in ("DET", "ADJ") or second.label is not None or words[first].part != "DET":
+        yield first, row[1][0] - 1
+    for (_, start), (_, stop) in pairwise(row[:-1]):
+        yield start, stop - 1
+
+
+def _is_list(words: Sequence[Word], row: Sequence[tuple[int, int]], main: int, end: int) -> bool:
+    """Tell whether joined nouns are all of an object, and the sentence goes on behind them."""
+    first, last = row[0][0], row[-1][1]
+    lead, after = words[first - 1], get_word(words, last)
+    near = {words[k].lower_text for k in range(max(main, first - 3), first)}
+    if near & _PAIRS or not (_is_verb(lead) or is_preposition(lead)) or after.lower_text == "of":
+        return False
+    if after.part == "CCONJ":
+        return _is_verb(get_word(words, last + 1))
+    return last == end or is_preposition(after) or after.text in (",", ";")
+
+
+def _is_joint(words: Sequence[Word]) -> bool:
+    """Tell whether words join nouns: a comma, "and", or both."""
+    return 0 < len(words) < 3 and all(
+        w.label is None and (w.text == "," or w.lower_text in ("and", "or")) for w in words
+    )

@@ -298,8 +298,8 @@ document_risk_section = SectionSpec(
 
 
 _HARDENING_LEAD = (
-    "{generalised:,} words were replaced by general ones, {suppressed:,} were removed, until no intruder of the rounds "
-    "did better than guessing, or the limit on content was reached."
+    "{generalised:,} words were replaced by general ones, {suppressed:,} were removed, until all intruders of the "
+    "rounds did worse than guessing, or the limit on content was reached."
 )
 _HARDENING_READING = (
     "The words were chosen against two intruders, round by round: the blind one has learnt from originals and passes "

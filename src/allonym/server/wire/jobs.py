@@ -232,7 +232,7 @@ class Levels(Wire):
 
     levels: list[LevelOut]
     chosen: int
-    suggested: int = Field(description="the first at which no intruder does better than guessing, or the last")
+    suggested: int = Field(description="the first at which all intruders do clearly worse than guessing, or the last")
     chance: Number = Field(description="what guessing reaches")
 
 
