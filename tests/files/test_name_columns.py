@@ -69,3 +69,9 @@ def test_people_called_like_a_state_a_sum_or_a_code_are_covered(tmp_path, name, 
     out = (tmp_path / f"safe-{name}").read_text()
     assert left in out
     assert not [word for word in ("West", "Post", "Gross") if word in out]
+
+
+def test_points_of_the_compass_are_a_category_and_one_alone_is_not(tmp_path):
+    (tmp_path / "a.csv").write_text("area,amount\nWest,1\nSouth,2\nWest,3\n")
+    anonymize_path(tmp_path / "a.csv", tmp_path / "b.csv")
+    assert (tmp_path / "b.csv").read_text() == (tmp_path / "a.csv").read_text()

@@ -197,6 +197,11 @@ def is_state(value: str) -> bool:
     return value.strip().lower() in _read_words()["states"]["words"]
 
 
+def are_compass_points(values: Sequence[str]) -> bool:
+    """Tell whether several values are points of the compass; one alone may be somebody's name."""
+    return len(values) > 1 and all(value.strip().lower() in _read_words()["compass"]["words"] for value in values)
+
+
 def is_number(value: str) -> bool:
     """Tell whether a cell holds a number, with or without a currency or a unit."""
     return _NUMBER.fullmatch(value.strip()) is not None
@@ -274,7 +279,7 @@ def _judge_values(name: str, values: Sequence[str], different: Sequence[str], po
     if label and _can_hold(label, values, policy):
         return _choose_label(label, policy), "its name", None
     stated = _share(different, is_state)
-    if stated == 1:
+    if stated == 1 or are_compass_points(different):
         return KEPT, f"{len(different)} states", frozenset(different)
     dated = sum(map(is_date, values)) / len(values)
     numeric = sum(map(is_number, values)) / len(values)
