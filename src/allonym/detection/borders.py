@@ -34,12 +34,16 @@ TITLE = re.compile(
     r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Deputy|Sheriff|Detective|Inspector"
     r"|Ranger|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
 )
-_RANK = r"W?PC|PCSO|D[CSI]|Sgt|Sergeant|Insp|Inspector|Constable"
+_RANK = r"W?PC|PCSO|D[CSI]|Sgt|Insp"
 _OFFICE_BEFORE = re.compile(
-    rf"\b((?:(?:{_RANK}|Cllr|Councillor|Alderman|Ald|Father|Fr|Sister|Brother|Rev(?:d|erend)?|Pastor|Imam|Rabbi|Canon"
-    r"|Captain|Capt|Major|Colonel|Col|Lt|Sheriff|Det|Detective|Aunt(?:ie|y)?|Uncle)\.? )+)\Z"
+    rf"\b((?:(?:(?:{_RANK}|Cllr|Ald|Fr|Revd?|Capt|Col|Lt|Det)\.?|Sergeant|Inspector|Constable|Councillor|Alderman"
+    r"|Father|Sister|Brother|Reverend|Pastor|Imam|Rabbi|Canon|Captain|Major|Colonel|Sheriff|Detective|Aunt(?:ie|y)?"
+    r"|Uncle) )+)\Z"
 )
-_RANK_BEFORE, _NAME_BEHIND = re.compile(rf"\b((?:{_RANK})\.? )\Z"), re.compile(r" [A-Z]")
+_RANK_BEFORE, _NAME_BEHIND = (
+    re.compile(rf"\b((?:(?:{_RANK})\.?|Sergeant|Inspector|Constable) )\Z"),
+    re.compile(r" [A-Z]"),
+)
 _FORM_OF_OTHERS = re.compile(r"\b((?:Frau|Herrn?) )\Z")
 _LONGEST_OFFICE = 40
 _ARTICLE, _ARTICLE_OF_LINE = re.compile(r"[a-z,] (The )\Z"), re.compile(r"(?:[a-z,] |\n)(The )\Z")

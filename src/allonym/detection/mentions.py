@@ -60,6 +60,7 @@ _END_OF_NUMBER = re.compile(r"[A-Za-z]\S*[-/ ](?!(?:19|20)\d\d\Z)(\d{3}[1-9]|\d{
 _FREE_NUMBER = re.compile(
     r"(?<![\w.,:/£$€#+-])(?<![£$€] )(?:\d{3}[1-9]|\d{5,8})(?![\w/%:-]|[.,]\d)(?! ?(?:%|km|kg|words|people))"
 )
+_LONGEST_CODE = 60  # characters
 _NUMBERS = ("GENERIC_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "DEVICE_ID")
 _ROLES = read_word_list("roles")
 _CALENDAR = frozenset("mon tue wed thu thur fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec".split())
@@ -210,7 +211,7 @@ def find_ends_of_numbers(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -
     """Find where the digits that end a code of letters and digits stand alone: "2291" beside "JST-2291"."""
     labels = {}
     for span in spans:
-        end = _END_OF_NUMBER.search(text, span.start, span.end)
+        end = _END_OF_NUMBER.search(text, span.start, span.end) if len(span) <= _LONGEST_CODE else None
         if end and taxonomy.lineage(span.label)[-1] in _NUMBERS:
             labels[end[1]] = span.label
     if not labels:

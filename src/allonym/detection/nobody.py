@@ -62,13 +62,16 @@ _FIELD_BEFORE = re.compile(r"(?m)^[\w /]{1,30}: \Z")
 _NO_YEAR = re.compile(r"(?!1[5-9]|20|21)\d{4}")
 _CLOCK_BEFORE = re.compile(r"\d[:.]\Z")
 """The hour of a time of day."""
-_NO_NUMBER = re.compile(
-    r"\d{1,2} ?[ap]m|(?:[01]?\d|2[0-3])(?::[0-5]\d|[.:][0-5]\d (?:sharp|prompt|SHARP))|\d{1,3}/(?:10|20|25|50|100)"
-    r"|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|INR|ZAR|AUD|CAD|NZD|KES|NGN|JPY) ?\d[\d,.]*|\d{3,}\.\d\d"
-    r"|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
-    r"|\d{2,5}[a-z]?\(\w{1,3}\)?|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
+_NO_PLACE = re.compile(
+    r"\d{1,2} ?[ap]m|(?:[01]?\d|2[0-3])(?::[0-5]\d|[.:][0-5]\d (?:sharp|prompt|SHARP))|\d{2,5}[a-z]?\(\w{1,3}\)?"
+    r"|(?:EUR|USD|GBP|CHF|SEK|NOK|DKK|PLN|INR|ZAR|AUD|CAD|NZD|KES|NGN|JPY) ?\d[\d,.]*"
 )
-"""Also marks, measures and sections of a law, which a tagger may take for a number: "64/100", "1300l", "924(c)"."""
+"""A time of day, a section of a law, or an amount that a tagger may take for an address or a number: "924(c)"."""
+_NO_NUMBER = re.compile(
+    r"\d{1,3}/(?:10|20|25|50|100)|\d{3,}\.\d\d|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
+    r"|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
+)
+"""Marks, amounts, measures and sections that it may take for a number or a date: "64/100", "1300l"."""
 _CITATION = re.compile(
     r"\b\d{1,4}\s{1,3}(?:U\.\s?S\.(?:\s?C\.)?|S\.\s?Ct\.|L\.\s?Ed\.|F\.|A\.|P\.|N\.\s?[EW]\.|S\.\s?[EW]\.|So\.|N\.\s?Y\.|WL\b"
     r"|(?:Wheat|Wall|Cranch|Dall|Pet|How|Black|Stat|Fed|Cal|Ariz|Conn|Ill|Ind|Iowa|Kan|Ky|La|Mass|Md|Mich|Minn|Miss|Mo"
@@ -79,6 +82,8 @@ _CITATION = re.compile(
 """A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
 _MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
 _BESIDE_CITATION = 60  # characters, in which further pages, the court and the year stand
+_TEACHER = re.compile(r" \((?:Mrs?|Ms|Miss|Dr|Mme|Mlle|Coach|Herr|Frau|Se[ñn]ora?)\b")
+_OPENS_CELL = re.compile(r"(?:  |\| |\t|/)\Z")
 _SEX = re.compile(r"[MFmf](?=[,/] ?\d)")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
@@ -155,24 +160,19 @@ def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     if span.label == "DATE" and _NO_YEAR.fullmatch(surface):
         return bool(_FIELD_BEFORE.search(text, max(0, start - 40), start))
     if span.label == "STREET_ADDRESS" and (
-        _QUANTITY.match(text, start, end) or (surface.islower() and surface.isalpha() and _NUMBER_NEXT.match(text, end))
+        _QUANTITY.match(text, start, end)
+        or (surface.islower() and surface in read_dictionary() and _NUMBER_NEXT.match(text, end))
     ):
         return True
-    if span.label in ("DATE", "STREET_ADDRESS", "GENERIC_ID") and _NO_NUMBER.fullmatch(surface):
+    if span.label in ("DATE", "STREET_ADDRESS", "GENERIC_ID") and _NO_PLACE.fullmatch(surface):
+        return True
+    if span.label in ("DATE", "GENERIC_ID") and _NO_NUMBER.fullmatch(surface):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True
     if span.label in ("PRODUCT", "ORGANIZATION", "STREET_ADDRESS") and is_prescription(surface):
         return True
-    opens_field = text[max(0, start - 2) : start][-2:] in ("", "  ", "| ") or text[start - 1 : start] in (
-        "\n",
-        "\t",
-        "/",
-    )
-    is_heading = opens_field and (text[end : end + 1] in ("", "\n", ":") or text[end : end + 2] in (" –", " -", " ("))
-    if is_heading and all(
-        word in FIELDS or word in UNITS or word in _SPECIALITIES for word in find_words(surface.lower())
-    ):
+    if _is_heading(text, start, end, span.label):
         return True
     if text.endswith(("{{", "{%", "`"), max(0, start - 2), start):  # a name of code
         return True
@@ -276,6 +276,18 @@ def _is_chatter(text: str, start: int, end: int, span: Span) -> bool:
         return True
     is_marked = surface.istitle() and not OPENS.search(text, max(0, start - 6), start)
     return is_marked + any(map(is_typical_name, words)) + (span.score >= SURE) < 2
+
+
+def _is_heading(text: str, start: int, end: int, label: str) -> bool:
+    """Whether a finding is the name of a field, or a subject of a school report above or before what is said of it."""
+    words = find_words(text[start:end].lower())
+    opens_line = text[start - 1 : start] in ("", "\n")
+    if opens_line and _TEACHER.match(text, end):
+        return all(word in _SPECIALITIES for word in words)  # "ENGLISH (Mr Lowe)"
+    opens = opens_line or (label != "PERSON" and _OPENS_CELL.search(text, max(0, start - 2), start) is not None)
+    is_above = text[end : end + 1] in ("", "\n", ":") or (label != "PERSON" and text[end : end + 3] in (" – ", " - "))
+    subjects = _SPECIALITIES if label != "PERSON" else frozenset()
+    return opens and is_above and all(word in FIELDS or word in UNITS or word in subjects for word in words)
 
 
 def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) -> bool:
