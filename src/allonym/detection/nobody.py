@@ -77,7 +77,8 @@ _CITATION = re.compile(
     r"|(?:Wheat|Wall|Cranch|Dall|Pet|How|Black|Stat|Fed|Cal|Ariz|Conn|Ill|Ind|Iowa|Kan|Ky|La|Mass|Md|Mich|Minn|Miss|Mo"
     r"|Mont|Neb|Nev|Ohio|Okla|Or|Pa|Tenn|Tex|Va|Wash|Wis|Wyo)\b\.?|(?:[A-Z][A-Za-z]{0,11}\.?\s){1,4}(?:Rev|L\.\s?J|Rptr)\.)"
     r"(?:\s?(?:[23]d|4th|Supp\.|App[.’']?x?\.?|R\.|Cas\.))*,?\s{0,3}(?:\d{1,8}|§|at\s{1,3}[\d_]|_{2}|[–-]{2})"
-    r"|\b(?:Id\.|Ibid\.|[Aa]nte|[Ss]upra|[Ii]nfra|Tr\.|ER|slip op\.),?\s{1,3}(?:at\s{1,3})?\d"
+    r"|\b(?:Id\.|Ibid\.|[Aa]nte|[Ss]upra|[Ii]nfra|Tr\.|ER|J\.?A\.?|Pet\. App\.|ECF(?: No\.)?|Doc\.|slip op\.),?\s{1,3}"
+    r"(?:at\s{1,3})?\d"
 )
 """A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
 _MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
