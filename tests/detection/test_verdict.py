@@ -192,6 +192,8 @@ def test_an_address_ends_before_the_next_field_though_a_number_stands_beside_it(
         ("cited in 84 U. Chi. L. Rev. 249", "84 U. Chi. L. Rev", "STREET_ADDRESS", False),
         ("Id., at 45a, not 12 Brook Street", "12 Brook Street", "STREET_ADDRESS", True),
         ("We live at 12 Kingsmead now", "12 Kingsmead", "STREET_ADDRESS", True),
+        ("of 5 Kingsmead, Dover, cites 795 F.2d 90", "5 Kingsmead, Dover", "STREET_ADDRESS", True),
+        ("see 813 F. 2d 884, 888 (CA8 1987)", "CA8 1987", "STREET_ADDRESS", False),
         ("see 436 U.S. 658 (1978)", "U.S.", "COUNTRY", False),
         ("He came to the U.S. in 1978", "U.S.", "COUNTRY", True),
     ],
@@ -208,6 +210,9 @@ def test_a_degree_behind_a_name_is_no_state():
         Span(text.index(m[0]), text.index(m[0]) + len(m[0]), *m[1:3], m[3] if m[3:] else "tagger") for m in marks
     ]
     assert [s.label for s in weigh_findings(Document("", text), findings)] == ["PERSON"]
+    findings = [replace(findings[0], end=6), replace(findings[1], start=8, end=10)]
+    weighed = weigh_findings(Document("", "Ms Lee, PA 19104"), findings)
+    assert sorted(s.label for s in weighed) == ["PERSON", "US_STATE"]
     assert len(weigh_findings(Document("", "Fell Point, MD"), [Span(12, 14, "US_STATE", 0.6, "rules:x")])) == 1
 
 

@@ -68,7 +68,7 @@ _NO_PLACE = re.compile(
 )
 """A time of day, a section of a law, or an amount that a tagger may take for an address or a number: "924(c)"."""
 _NO_NUMBER = re.compile(
-    r"\d{1,3}/(?:10|20|25|50|100)|\d{3,}\.\d\d|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
+    r"\d{1,3}/(?:10|20|25|50|100)|\d{3}\.\d\d|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
     r"|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
 )
 """Marks, amounts, measures and sections that it may take for a number or a date: "64/100", "1300l"."""
@@ -81,6 +81,8 @@ _CITATION = re.compile(
     r"(?:at\s{1,3})?\d"
 )
 """A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
+_HOUSE = re.compile(r"(?:Flat |Unit |Apt\.? )?\d+[A-Za-z]?,? [A-Z][a-z]{3,}\b(?!\.)")
+"""How an address without a word for a street begins: "5 Kingsmead, Dover"."""
 _MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
 _BESIDE_CITATION = 60  # characters, in which further pages, the court and the year stand
 _TEACHER = re.compile(r" \((?:Mrs?|Ms|Miss|Dr|Mme|Mlle|Coach|Herr|Frau|Se[ñn]ora?)\b")
@@ -138,10 +140,11 @@ def drop_citations(text: str, findings: list[Span]) -> list[Span]:
     streets = re.compile(_STREET_WORDS)
 
     def is_cited(span: Span) -> bool:
-        if span in countries:
-            return inside.contains(span.start, span.end)
+        if span not in unsure or inside.contains(span.start, span.end):
+            return span in unsure | countries and inside.contains(span.start, span.end)
         is_beside = near.touches(span.start, span.end) or span.score < least
-        return span in unsure and is_beside and not streets.search(text, span.start, span.end)
+        is_address = streets.search(text, span.start, span.end) or _HOUSE.search(text, span.start, span.end)
+        return is_beside and not is_address
 
     return [span for span in findings if not is_cited(span)]
 

@@ -72,6 +72,7 @@ _EMPLOYED = re.compile(r"\b(?:from|for|with) \Z")
 _PART, _FIRM = 0.5, 1.5
 """Weights of a name of several words for the label of each of them; of a firm with a legal form, for its first word."""
 _ANSWERS = re.compile(r"(?m)^([QA])\. ")
+_POSTAL_NEXT = re.compile(r" \d{5}\b")
 _ATTRIBUTED = re.compile(
     r"(?i)(?:(?:\b(?:am|is|are|was|were|be|been|being|became|become|becoming)|['’](?:s|m|re)) (?:[\w-]+ ){0,3}"
     r"|\b(?:as|former|ex|retired|turned|unemployed|trained|qualified)[ -](?:an? )?|,\s*an? |\b(?:and|or) an? "
@@ -139,7 +140,11 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     weighed: list[Span] = []
     selected: list[Span] = []
     for span in split_listed_people(text, findings):
-        if _is_rank(text, span) or (span.label == "US_STATE" and span.start - len(", ") in ends_of_people):
+        if _is_rank(text, span) or (
+            span.label == "US_STATE"
+            and span.start - len(", ") in ends_of_people
+            and not _POSTAL_NEXT.match(text, span.end)
+        ):
             continue  # "Hannah Brightwater, MD"
         is_beside = span.end + 1 in starts or span.start - 1 in ends
         is_apart = any(p.match(text, span.start, span.end) for p in (DEGREE, VERSION, LANGUAGE_LEVEL))
