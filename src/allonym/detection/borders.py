@@ -10,13 +10,14 @@ from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import is_given_name, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, rests_on_chance
 from allonym.detection.words import read_dictionary, read_word_list
-from allonym.document import Span
+from allonym.document import Reach, Span
 from allonym.text.prose import read_number_words
 from allonym.text.words import COMPOUND, find_words
 
 SOFT = ("ORGANIZATION", "PRODUCT", "EVENT", "WORK_OF_ART", "AWARD", "LAW", "OCCUPATION", "FACILITY")
 _LEAD = re.compile(
-    r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS|NB|AOB\.)[,:]? +|(?:esp|incl|cf|viz)\. |(?:Co|nr)\. (?=[A-Z])"
+    r"(?:Hi|Hello|Hey|Dear|Cheers|Thanks|P\. ?S\.|PS|NB(?=[,:])|AOB\.)[,:]? +"
+    r"|(?:esp|incl|cf|viz)\. |(?:Co|nr)\. (?=[A-Z])"
 )
 _NUMBERED = re.compile(r"\d{1,2}[.)] +")
 _ANSWER = re.compile(r"[QA]\. ")
@@ -34,14 +35,14 @@ TITLE = re.compile(
     r"|Captain|Colonel|Sergeant|Coach|Nurse|Matron|Rev(?:d|erend)?|Sr|Fr|Chief|Deputy|Sheriff|Detective|Inspector"
     r"|Ranger|Auntie|Aunty|Uncle|Grandpa|Grandma|Grandad|Granny)\.? (?=[^\W\d_a-zß-öø-ÿ])"
 )
-_RANK = r"W?PC|PCSO|D[CSI]|Sgt|Insp"
+_RANK = r"W?PC|PCSO|D[CSI]|(?:Sgt|Insp)\.?"
 _OFFICE_BEFORE = re.compile(
-    rf"\b((?:(?:(?:{_RANK}|Cllr|Ald|Fr|Revd?|Capt|Col|Lt|Det)\.?|Sergeant|Inspector|Constable|Councillor|Alderman"
+    rf"\b((?:(?:{_RANK}|(?:Cllr|Ald|Fr|Revd?|Capt|Col|Lt|Det)\.?|Sergeant|Inspector|Constable|Councillor|Alderman"
     r"|Father|Sister|Brother|Reverend|Pastor|Imam|Rabbi|Canon|Captain|Major|Colonel|Sheriff|Detective|Aunt(?:ie|y)?"
-    r"|Uncle) )+)\Z"
+    r"|Uncle) ){1,2})\Z"
 )
 _RANK_BEFORE, _NAME_BEHIND = (
-    re.compile(rf"\b((?:(?:{_RANK})\.?|Sergeant|Inspector|Constable) )\Z"),
+    re.compile(rf"\b((?:{_RANK}|Sergeant|Inspector|Constable) )\Z"),
     re.compile(r" [A-Z]"),
 )
 _FORM_OF_OTHERS = re.compile(r"\b((?:Frau|Herrn?) )\Z")
@@ -217,6 +218,7 @@ def include_leading_words(
     learning ("Mr", "Dr") do not. "The" with a capital inside a sentence, or in a line that is the name, belongs to it.
     """
     out = []
+    others = Reach((span.start, span.end) for span in findings)
     for span in findings:
         near, before = max(0, span.start - _LONGEST_OFFICE), None
         if span.label == "PERSON":
@@ -228,7 +230,8 @@ def include_leading_words(
         elif span.label in _PLACES_AND_BODIES and rests_on_chance(span):
             is_line = text[span.end : span.end + 1] in ("", "\n")
             before = (_ARTICLE_OF_LINE if is_line else _ARTICLE).search(text, near, span.start)
-        out.append(replace(span, start=before.start(1)) if before else span)
+        is_free = before and not others.touches(before.start(1), span.start)
+        out.append(replace(span, start=before.start(1)) if before and is_free else span)
     return out
 
 

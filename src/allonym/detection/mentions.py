@@ -60,6 +60,8 @@ _END_OF_NUMBER = re.compile(r"[A-Za-z]\S*[-/ ](?!(?:19|20)\d\d\Z)(\d{3}[1-9]|\d{
 _FREE_NUMBER = re.compile(
     r"(?<![\w.,:/£$€#+-])(?<![£$€] )(?:\d{3}[1-9]|\d{5,8})(?![\w/%:-]|[.,]\d)(?! ?(?:%|km|kg|words|people))"
 )
+_SPENT = re.compile(r"(?i)\b(?:paid|costs?|pays?|charged|worth|price|total)\W{0,3}\Z")
+_CURRENCY_NEXT = re.compile(r" ?(?:pounds|euros?|dollars|quid|pence|rupees|EUR|USD|GBP|kr)\b")
 _LONGEST_CODE = 60  # characters
 _NUMBERS = ("GENERIC_ID", "GOVERNMENT_ID", "FINANCIAL_ID", "DEVICE_ID")
 _ROLES = read_word_list("roles")
@@ -220,7 +222,10 @@ def find_ends_of_numbers(text: str, spans: Sequence[Span], taxonomy: Taxonomy) -
     return [
         Span(*number.span(), labels[number[0]], ECHO_SCORE, "echo:end")
         for number in _FREE_NUMBER.finditer(text)
-        if number[0] in labels and not reach.touches(*number.span())
+        if number[0] in labels
+        and not reach.touches(*number.span())
+        and not _SPENT.search(text, max(0, number.start() - 12), number.start())
+        and not _CURRENCY_NEXT.match(text, number.end())
     ]
 
 

@@ -40,6 +40,7 @@ _TITLED = re.compile(r"(?i)\b(?:Mrs?|Ms|Mx|Dr|Miss|Prof(?:essor)?|Sir|Dame|Rev)\
 _TITLE_LENGTH = 12  # characters of a title at most, with what stands before it
 _HANDLE = re.compile(r":? (?=@)|: ?(?=(?:https?://)?(?:www\.)?[\w-]+(?:\.[\w-]+)*\.[a-z]{2,}/)")
 _SPECIALITIES = read_word_list("specialities")
+_LANGUAGES = read_word_list("languages_of_schools")
 _FORMAT = re.compile(r"(?i)(?:dd?|mm?|yyyy|yy|hh?)(?:[/:. -](?:dd?|mm?|yyyy|yy|hh?|ss?)){1,6}|yyyy|x{3,40}|#{2,40}")
 """How a form asks for a date or a number: "DD/MM/YYYY"."""
 VERSION = re.compile(r"v\d+(?:\.\d+)+|\d{1,2}\.\d{1,2}\.\d|i[3579]-\d{4,5}[A-Z]*")
@@ -54,6 +55,7 @@ _DURATION = re.compile(
 )
 _UNSURE_DATE, _NO_DATE = 0.25, re.compile(r"[^A-Z\d]*\d{1,2}(?: ?[-–] ?\d{1,2})?|[^A-Z\d]+")
 _STREET_WORDS = r"(?i:\b(?:street|st|road|rd|lane|ln|avenue|ave|drive|close|way|court|place|square|terrace)\b)"
+_STREET = re.compile(_STREET_WORDS)
 STREET_OR_YEAR, _HOUSE_NUMBER = re.compile(r" (?:19|20)\d\d\Z|" + _STREET_WORDS), re.compile(r"\d|" + _STREET_WORDS)
 _NUMBERED_FIELD = re.compile(r"([A-Z][a-z]+)\.? (?:No|no(?=[.:])|Nr|Ref|Reg|ID)\b\.?:? ?#?[A-Z]{0,4}\d")
 _LINE_LABEL = re.compile(r"[ \t]*+((?:[^\W\d_][\w'’/-]*+[ \t]?+){2,7}):(?=\s)")
@@ -68,26 +70,29 @@ _NO_PLACE = re.compile(
 )
 """A time of day, a section of a law, or an amount that a tagger may take for an address or a number: "924(c)"."""
 _NO_NUMBER = re.compile(
-    r"\d{1,3}/(?:10|20|25|50|100)|\d{3}\.\d\d|\d{1,3}(?:,\d{3})+(?:\.\d\d)?"
-    r"|\d+(?:[.,]\d+)? ?(?:l|L|kg|g|ml|mm|cm|km|kW|kWh|MB|GB)|s\.? ?\d{1,3}"
+    r"\d{1,3}/100|\d{3}\.\d\d|\d{1,3}(?:,\d{3})+(?:\.\d\d)?|\d{3,}[lLg]|s\. ?\d{1,3}"
+    r"|\d+(?:[.,]\d+)? ?(?:kg|ml|mm|cm|km|kW|kWh|MB|GB)"
 )
-"""Marks, amounts, measures and sections that it may take for a number or a date: "64/100", "1300l"."""
+"""Marks, amounts, measures and sections that it may take for a number: "64/100", "1300l"."""
 _CITATION = re.compile(
-    r"\b\d{1,4}\s{1,3}(?:U\.\s?S\.(?:\s?C\.)?|S\.\s?Ct\.|L\.\s?Ed\.|F\.|A\.|P\.|N\.\s?[EW]\.|S\.\s?[EW]\.|So\.|N\.\s?Y\.|WL\b"
-    r"|(?:Wheat|Wall|Cranch|Dall|Pet|How|Black|Stat|Fed|Cal|Ariz|Conn|Ill|Ind|Iowa|Kan|Ky|La|Mass|Md|Mich|Minn|Miss|Mo"
-    r"|Mont|Neb|Nev|Ohio|Okla|Or|Pa|Tenn|Tex|Va|Wash|Wis|Wyo)\b\.?|(?:[A-Z][A-Za-z]{0,11}\.?\s){1,4}(?:Rev|L\.\s?J|Rptr)\.)"
-    r"(?:\s?(?:[23]d|4th|Supp\.|App[.’']?x?\.?|R\.|Cas\.))*,?\s{0,3}(?:\d{1,8}|§|at\s{1,3}[\d_]|_{2}|[–-]{2})"
-    r"|\b(?:Id\.|Ibid\.|[Aa]nte|[Ss]upra|[Ii]nfra|Tr\.|ER|J\.?A\.?|Pet\. App\.|ECF(?: No\.)?|Doc\.|slip op\.),?\s{1,3}"
+    r"\b\d{1,4}\s{1,3}(?:(?:U\.\s?S\.(?:\s?C\.)?|S\.\s?Ct\.|L\.\s?Ed\.|F\.|A\.|P\.|So\.|N\.\s?Y\.|WL\b"
+    r"|(?:Wheat|Wall|Cranch|Dall|Pet|How|Stat|Fed|Cal|Ariz|Conn|Ill|Ind|Kan|Ky|Mass|Md|Mich|Minn|Miss|Mo|Mont|Neb|Nev"
+    r"|Okla|Pa|Tenn|Tex|Va|Wash|Wis|Wyo)\b\.?|(?:[A-Z][A-Za-z]{0,11}\.?\s){1,4}(?:L\.\s?Rev|L\.\s?J|Rptr)\.)"
+    r"(?:\s?(?:[23]d|4th|Supp\.|App[.’']?x?\.?|R\.|Cas\.))*|(?:N\.\s?[EW]\.|S\.\s?[EW]\.)\s?[23]d)"
+    r",?\s{0,3}(?:\d{1,8}(?!\d|st|nd|rd|th)|§|at\s{1,3}[\d_]|_{2}|[–-]{2})"
+    r"|\b(?:Id\.|Ibid\.|[Aa]nte|[Ss]upra|[Ii]nfra|Tr\.|J\.?A\.?|Pet\. App\.|ECF(?: No\.)?|slip op\.),?\s{1,3}"
     r"(?:at\s{1,3})?\d"
 )
 """A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
+_WORD = re.compile(r"[a-z]{3}")
 _HOUSE = re.compile(r"(?:Flat |Unit |Apt\.? )?\d+[A-Za-z]?,? [A-Z][a-z]{3,}\b(?!\.)")
 """How an address without a word for a street begins: "5 Kingsmead, Dover"."""
 _MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
 _BESIDE_CITATION = 60  # characters, in which further pages, the court and the year stand
 _TEACHER = re.compile(r" \((?:Mrs?|Ms|Miss|Dr|Mme|Mlle|Coach|Herr|Frau|Se[ñn]ora?)\b")
+_REMARK = re.compile(r" [–-] [A-Z][a-z]* [a-z]")
 _OPENS_CELL = re.compile(r"(?:  |\| |\t|/)\Z")
-_SEX = re.compile(r"[MFmf](?=[,/] ?\d)")
+_SEX = re.compile(r"(?<=, )[MF](?=, \d{1,2}(?:[,;.\n]|\Z))")
 _TOOLS = re.compile(
     r"(?im)^(?:IT|tools?|software|technologies|programming(?: languages)?|stack|(?:computer |IT |technical )?skills)"
     r"[ \t]*(?::|\n)[^\n]*\Z"
@@ -137,14 +142,14 @@ def drop_citations(text: str, findings: list[Span]) -> list[Span]:
     inside = Reach(merge_intervals(citations))
     near = Reach(merge_intervals((start - 12, end + _BESIDE_CITATION) for start, end in citations))
     least = LIKELY if len(citations) >= _MANY_CITATIONS else 0.0
-    streets = re.compile(_STREET_WORDS)
 
     def is_cited(span: Span) -> bool:
         if span not in unsure or inside.contains(span.start, span.end):
             return span in unsure | countries and inside.contains(span.start, span.end)
-        is_beside = near.touches(span.start, span.end) or span.score < least
-        is_address = streets.search(text, span.start, span.end) or _HOUSE.search(text, span.start, span.end)
-        return is_beside and not is_address
+        if _STREET.search(text, span.start, span.end) or _HOUSE.search(text, span.start, span.end):
+            return False
+        is_page = near.touches(span.start, span.end) and not _WORD.search(text, span.start, span.end)
+        return is_page or span.score < least
 
     return [span for span in findings if not is_cited(span)]
 
@@ -170,7 +175,7 @@ def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
         return True
     if span.label in ("DATE", "STREET_ADDRESS", "GENERIC_ID") and _NO_PLACE.fullmatch(surface):
         return True
-    if span.label in ("DATE", "GENERIC_ID") and _NO_NUMBER.fullmatch(surface):
+    if span.label == "GENERIC_ID" and _NO_NUMBER.fullmatch(surface):
         return True
     if span.label in ("ORGANIZATION", "PRODUCT", "LAW") and _TOOLS.search(text, max(0, start - 200), start):
         return True
@@ -194,7 +199,7 @@ def identifies_nobody(text: str, start: int, end: int, span: Span) -> bool:
     ):
         return True
     if span.label == "PERSON" and (
-        surface == "I" or (len(surface) == 1 and surface.islower()) or _SEX.match(text, start, end + 3)
+        surface == "I" or (len(surface) == 1 and surface.islower()) or _SEX.match(text, start)
     ):
         return True
     if span.label == "PERSON" and _CONTRACTED.match(text, end) and surface[-1:] == "n":  # "Don't"
@@ -285,13 +290,12 @@ def _is_chatter(text: str, start: int, end: int, span: Span) -> bool:
 def _is_heading(text: str, start: int, end: int, label: str) -> bool:
     """Whether a finding is the name of a field, or a subject of a school report above or before what is said of it."""
     words = find_words(text[start:end].lower())
+    is_field = all(word in FIELDS or word in UNITS for word in words)
     opens_line = text[start - 1 : start] in ("", "\n")
-    if opens_line and _TEACHER.match(text, end):
-        return all(word in _SPECIALITIES for word in words)  # "ENGLISH (Mr Lowe)"
+    if opens_line and (_TEACHER.match(text, end) or (label != "PERSON" and _REMARK.match(text, end))):
+        return is_field or all(word in _SPECIALITIES or word in _LANGUAGES for word in words)  # "ENGLISH (Mr Lowe)"
     opens = opens_line or (label != "PERSON" and _OPENS_CELL.search(text, max(0, start - 2), start) is not None)
-    is_above = text[end : end + 1] in ("", "\n", ":") or (label != "PERSON" and text[end : end + 3] in (" – ", " - "))
-    subjects = _SPECIALITIES if label != "PERSON" else frozenset()
-    return opens and is_above and all(word in FIELDS or word in UNITS or word in subjects for word in words)
+    return opens and text[end : end + 1] in ("", "\n", ":") and is_field
 
 
 def _is_school_subject(text: str, start: int, span: Span, words: Sequence[str]) -> bool:

@@ -22,8 +22,12 @@ _AGED = re.compile(
     r"(?: only| just| now| about| nearly| almost| still| already){0,2} "
     r"([1-9]\d?|1[01]\d)(?=[.,;!?)](?!\d)|\s*\Z|\s*\n| (?:and|but|now|next|today|tomorrow|this|in|so|years?|yrs?)\b)"
 )
-_OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]| (?:and|or) (?:over|older|above|younger|below)\b(?! the)")
-"""What shows that an age is nobody's: "a 40-page report", "patients aged 18 and over"."""
+_OF_THING = re.compile(r"-(?!year|month|week|day)[a-z]")
+_LIMIT = re.compile(r" (?:and|or) (?:over|older|above|younger|below)\b(?! the)")
+_ANYBODY = re.compile(
+    r"(?i)\b(?:people|persons|patients|adults|anyone|everyone|those|children|women|men|clients|pupils) \Z"
+)
+"""Whom a limit of age is about: "patients aged 18 and over"."""
 _AVERAGE = re.compile(r"(?i)\b(?:mean|average|median)(?: age)?(?: of| is| was|:| =)? \Z")
 _COUNTED_THINGS = re.compile(r" (?!year|month|week|day)([a-z]{3,}s)\b")
 """Things that are counted: "nineteen legs"."""
@@ -87,6 +91,7 @@ def is_nobodys_age(text: str, start: int, end: int) -> bool:
     return bool(
         (surface.endswith("-year") and not text.startswith("-old", end))  # "nine-year feud"
         or _OF_THING.match(text, end)
+        or (_LIMIT.match(text, end) and _ANYBODY.search(text, max(0, start - 20), start))
         or _RATIO.search(text, max(0, start - 4), start)
         or _AVERAGE.search(text, max(0, start - 20), start)
         or (counted and _is_counted(counted[1]))

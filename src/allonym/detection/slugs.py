@@ -157,7 +157,7 @@ def list_slug_words(name: str, *, is_person: bool) -> Iterator[tuple[str, ...]]:
             joined = "".join(order)
             if len(joined) >= _LEAST_LETTERS and joined not in read_dictionary():
                 yield (joined,)
-        for user_name in {words[0][0] + w for w in (*words[1:], "".join(words[1:]))} if is_person else ():
+        for user_name in dict.fromkeys(words[0][0] + w for w in (*words[1:], "".join(words[1:]))) if is_person else ():
             if user_name not in _list_ordinary_words():
                 yield (user_name if len(user_name) >= _LEAST_USER_NAME else f"{user_name}{_NUMBER}",)
 

@@ -141,7 +141,7 @@ def weigh_findings(document: Document, findings: Sequence[Span]) -> list[Span]:
     selected: list[Span] = []
     for span in split_listed_people(text, findings):
         if _is_rank(text, span) or (
-            span.label == "US_STATE"
+            text[span.start : span.end] == "MD"
             and span.start - len(", ") in ends_of_people
             and not _POSTAL_NEXT.match(text, span.end)
         ):
