@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from allonym.detection.languages import ENGLISH, find_other_language
 from allonym.detection.lexicon import PARTICLES
 from allonym.detection.listed_names import is_given_name, is_typical_name
 from allonym.detection.mentions import NAME_LABELS, rests_on_chance
@@ -95,7 +96,7 @@ _UNITS = read_word_list("unit_words")
 _FIELDS = read_word_list("form_fields")
 _LEGAL_FORMS = read_word_list("legal_forms")
 _CHAT = read_word_list("chat_words")
-OFFICER = re.compile(r"(?:W?PC|DC|PCSO|D[SI]|Sgt|Sergeant|Insp)\b[. ]*(?:\d{2,6} +)?(?=[A-Z])")
+OFFICER = re.compile(rf"(?:{_RANK}|Sergeant)\b[. ]*(?:\d{{2,6}} +)?(?=[A-Z])")
 _NEXT_SENTENCE = re.compile(r" (?:Ltd|Limited|LLP|Inc|plc|PLC|GmbH)(\.) ([A-Z][a-z]+)\Z")
 _UNTRIMMED = ("WORK_OF_ART", "LAW", "EVENT", "AWARD", "OCCUPATION", "AGE", "NATIONALITY")
 """Labels of which small words may be the beginning."""
@@ -209,13 +210,17 @@ def split_listed_people(text: str, findings: Sequence[Span]) -> Iterator[Span]:
             yield span
 
 
-def include_leading_words(
-    text: str, findings: Sequence[Span], is_in_other_language: Callable[[Span], bool]
-) -> list[Span]:
+def include_leading_words(text: str, findings: Sequence[Span], language: str) -> list[Span]:
     """Return the findings, with the office of a person and the article of a body or place as part of the name.
 
     "Cllr", "Father", "PC" and "Auntie" narrow down who it is, and so does "Frau" in English; forms of courtesy and
     learning ("Mr", "Dr") do not. "The" with a capital inside a sentence, or in a line that is the name, belongs to it.
+    :func:`adjust_borders` has taken all titles away, so that names are compared without them.
+
+    Args:
+        text: the text.
+        findings: all of it.
+        language: of the policy, ISO 639.
     """
     out = []
     others = Reach((span.start, span.end) for span in findings)
@@ -224,7 +229,8 @@ def include_leading_words(
         if span.label == "PERSON":
             before = _OFFICE_BEFORE.search(text, near, span.start)
             if not before and (form := _FORM_OF_OTHERS.search(text, near, span.start)):
-                before = None if is_in_other_language(span) else form
+                is_foreign = language == ENGLISH and not find_other_language(text, span.start)
+                before = form if is_foreign else None
         elif span.label == "EMPLOYEE_ID" and _NAME_BEHIND.match(text, span.end):
             before = _RANK_BEFORE.search(text, near, span.start)
         elif span.label in _PLACES_AND_BODIES and rests_on_chance(span):

@@ -84,7 +84,8 @@ _CITATION = re.compile(
     r"(?:at\s{1,3})?\d"
 )
 """A volume of law reports or of a journal and a page in it, or a page of what was cited: "795 F.2d 90", "Id., at 9"."""
-_WORD = re.compile(r"[a-z]{3}")
+_SMALL_LETTERS = re.compile(r"[a-z]{3}")
+"""What pages, courts and years of a citation do not have."""
 _HOUSE = re.compile(r"(?:Flat |Unit |Apt\.? )?\d+[A-Za-z]?,? [A-Z][a-z]{3,}\b(?!\.)")
 """How an address without a word for a street begins: "5 Kingsmead, Dover"."""
 _MANY_CITATIONS = 3  # of a legal text, in which what is unlikely to be an address is none
@@ -148,7 +149,7 @@ def drop_citations(text: str, findings: list[Span]) -> list[Span]:
             return span in unsure | countries and inside.contains(span.start, span.end)
         if _STREET.search(text, span.start, span.end) or _HOUSE.search(text, span.start, span.end):
             return False
-        is_page = near.touches(span.start, span.end) and not _WORD.search(text, span.start, span.end)
+        is_page = near.touches(span.start, span.end) and not _SMALL_LETTERS.search(text, span.start, span.end)
         return is_page or span.score < least
 
     return [span for span in findings if not is_cited(span)]

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 from allonym import registry
@@ -267,21 +267,11 @@ def select_findings_and_add_repeats(document: Document, policy: Policy, candidat
         findings = _relabel_family_names(text, findings)
     if is_tagged:
         findings = give_one_label(text, findings, policy.taxonomy)
-    findings = include_leading_words(text, findings, _make_test_of_language(text, policy))
+    findings = include_leading_words(text, findings, policy.language)
     findings += find_slugs(document, findings, policy.taxonomy)
     if policy.exclusions and findings:
         findings = list(split_by_exclusions(document, findings, policy)[0])
     return _drop_kept_rivals(findings, policy)
-
-
-def _make_test_of_language(text: str, policy: Policy) -> Callable[[Span], bool]:
-    """Make a test that tells whether a span stands in a passage in another language than English, if it may."""
-
-    @cache
-    def find_passages() -> Reach:
-        return Reach((p.start, p.end) for p in list_unread(text, (ENGLISH,)))
-
-    return lambda span: policy.language != ENGLISH or find_passages().touches(span.start, span.end)
 
 
 @lru_cache(maxsize=64)

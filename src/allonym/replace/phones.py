@@ -90,15 +90,19 @@ def read_phone(text: str, label: str, language: str, home: str = "") -> Phone | 
 
 def is_reserved(phone: Phone) -> bool:
     """Whether nobody has a number, since its country reserves it for films and books."""
-    if phone.country == 1:
-        return phone.digits[3:8] == "55501"
-    return any(pattern.fullmatch(phone.digits) for pattern in _compile_reserved_numbers(phone.region))
+    return phone.digits[3:8] == "55501" if phone.country == 1 else bool(_find_reserved_kind(phone))
+
+
+def _find_reserved_kind(phone: Phone) -> str:
+    """Return the kind of a reserved number outside of North America; empty for others."""
+    patterns = _compile_reserved_numbers(phone.region)
+    return next((kind for kind, pattern in patterns if pattern.fullmatch(phone.digits)), "")
 
 
 @cache
-def _compile_reserved_numbers(region: str) -> tuple[re.Pattern[str], ...]:
-    numbers = (n for (code, _, _), pool in _read_reserved_numbers().items() if code == region for n in pool)
-    return tuple(re.compile(number.replace("x", "[0-9]")) for number in numbers)
+def _compile_reserved_numbers(region: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
+    pools = ((kind, pool) for (code, kind, _), pool in _read_reserved_numbers().items() if code == region)
+    return tuple((kind, re.compile(number.replace("x", "[0-9]"))) for kind, pool in pools for number in pool)
 
 
 def _remove_trunk_zero(text: str, digits: str) -> str:
@@ -176,9 +180,8 @@ def _draw_fictional_555_number(draws: Draws) -> str:
 
 
 def _find_phone_kind(phone: Phone) -> str:
-    for (region, kind, _), numbers in _read_reserved_numbers().items():  # which nobody has, and so are not valid
-        if region == phone.region and any(re.fullmatch(n.replace("x", "[0-9]"), phone.digits) for n in numbers):
-            return kind
+    if reserved := _find_reserved_kind(phone):  # nobody has it, and so it is not valid
+        return reserved
     kinds = PhoneNumberType
     names = {kinds.MOBILE: "mobile", kinds.FIXED_LINE_OR_MOBILE: "mobile", kinds.TOLL_FREE: "free", kinds.UAN: "other"}
     return names.get(phonenumbers.number_type(_make_phone_number(phone)), "fixed")
